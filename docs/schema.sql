@@ -4097,18 +4097,29 @@ CREATE OR REPLACE FUNCTION keyframe_private.keep_history()
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  kept keyframe.predictions := new;
 begin
-  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
-    return new;
-  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
-    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
-    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
-    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
-    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
-  then
-    return new;
+  if old.completed_at is null then
+    if old.status = 'queued' and new.model <> old.model then
+      return new;
+    end if;
+  else
+    kept.hidden := old.hidden;
+    kept.next_attempt_at := old.next_attempt_at; -- these two mean nothing any more
+    kept.deadline_at := old.deadline_at;
+    kept.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then
+      kept.step := old.step;
+      kept.model := old.model;
+    end if;
+    if kept is not distinct from old then
+      return new;
+    end if;
   end if;
-  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+  raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
+    case when old.completed_at is null then 'A prediction keeps its input.'
+      else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end
 $function$;
@@ -4622,8 +4633,9 @@ begin
   if keyframe_private.is_reference_path(path) is not true then
     perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
   end if;
-  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
   from storage.objects o
+  cross join lateral keyframe_private.upload_size(path) u
   join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
@@ -4631,10 +4643,13 @@ begin
   elsif file.bytes > file.most then
     perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
       path, ceil(file.bytes / 1048576.0), file.most / 1048576));
+  elsif file.bytes is null or file.width is null then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
   end if;
 end
 $function$;
-comment on function keyframe_private.require_upload(text,uuid) is 'Raises unless a path names an uploaded image of the owner.';
+comment on function keyframe_private.require_upload(text,uuid) is 'Raises unless a path names an uploaded image of the owner, of known size.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.quote_value(value text)
  RETURNS text
@@ -4819,10 +4834,6 @@ begin
     perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
   elsif path is not null then
     perform keyframe_private.require_upload(path, project.owner_id);
-    if (keyframe_private.upload_size(path)).width is null then
-      perform keyframe_private.raise_error('unsupported_input', format(
-        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
-    end if;
     return jsonb_build_object(id_field, null, path_field, path);
   elsif frame is not null then
     perform keyframe_private.require_frame(frame, project.owner_id);
@@ -5665,21 +5676,24 @@ end
 $function$;
 comment on function keyframe_private.is_state_known(uuid,integer,text,text,real) is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
  RETURNS text
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
 declare
-  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
-  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
   found_in text[];
   url text;
 begin
-  if named is not null then
-    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
-      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  select f ->> 'url' into url from jsonb_array_elements(files) with ordinality e (f, place)
+  where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1;
+  if found then
+    return url;
+  elsif named is not null then
+    raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
+      prediction.id, named, prediction.model, prediction.step;
   end if;
   with all_files as (
     select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
@@ -5692,7 +5706,7 @@ begin
   return case when cardinality(found_in) = 1 then url end;
 end
 $function$;
-comment on function keyframe_private.find_output(keyframe.generation_step,text,jsonb) is 'The address of the file among those in what a run returned.';
+comment on function keyframe_private.find_output(keyframe.predictions,text,jsonb) is 'The address of the file among those in what a run returned.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text, output_files jsonb)
  RETURNS boolean
@@ -5700,6 +5714,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyfram
  SET search_path TO ''
 AS $function$
 declare
+  named text;
   file text;
 begin
   if row_now.status = 'storing' then
@@ -5716,13 +5731,15 @@ begin
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
-      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+      file := coalesce(keyframe_private.find_output(row_now, named, output_files), output_url);
       if file is not null then
         return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
       elsif output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
-          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model,
+          ', which has ' || named), false);
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then

@@ -49,8 +49,11 @@ async function predictionsOf(user: User, filter = {}): Promise<List> {
   return {
     add: async (at) => {
       const step = turn++ % 2 === 0 ? "first-frame" : "last-frame";
-      const { id } = await seedPrediction(sql, { owner: user.id, project }, { status: "canceled", step });
-      await sql`update keyframe.predictions set created_at = ${at}::text::timestamptz where id = ${id}`;
+      // An ended prediction keeps its times, except in the transaction that seeds it, without triggers.
+      await sql.begin(async (transaction) => {
+        const { id } = await seedPrediction(transaction, { owner: user.id, project }, { status: "canceled", step });
+        await transaction`update keyframe.predictions set created_at = ${at}::text::timestamptz where id = ${id}`;
+      });
     },
     read: async (query) => {
       const { predictions, nextCursor } = await listPredictions(user, project, { ...query, ...filter });
