@@ -2541,7 +2541,7 @@ comment on column keyframe_private.provider_submits.cancel_due_at is 'When to ca
 comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
-comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null when nobody knows.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 CREATE UNIQUE INDEX provider_submits_run_idx ON keyframe_private.provider_submits USING btree (provider_prediction_id) WHERE (provider_prediction_id IS NOT NULL);
@@ -2584,7 +2584,7 @@ comment on column keyframe_private.daily_costs.predictions is 'How many of the s
 comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
 CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING btree (owner_id, day, step, model);
 CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
@@ -2836,7 +2836,7 @@ comment on column keyframe_private.costs.predictions is 'How many of them were t
 comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
 create view keyframe_private.admin_queue with (security_invoker=true) as
  SELECT p.id AS prediction_id,
@@ -4366,7 +4366,7 @@ begin
   end; -- hardware_second: only the run shows it
 end
 $function$;
-comment on function keyframe_private.most_quantity(text,jsonb) is 'How many units of a metric a run with a resolved input has at most; null when nobody can say.';
+comment on function keyframe_private.most_quantity(text,jsonb) is 'How many units of a metric a run with a resolved input has at most; null: unknown.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
  RETURNS numeric
@@ -5316,10 +5316,10 @@ begin
   end if;
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
-      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+      perform keyframe_private.raise_error('price_unknown', 'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
@@ -6753,7 +6753,7 @@ begin
       group by 1 order by 3 desc, 1 limit 1000) g);
 end
 $function$;
-comment on function keyframe_private.usage_by_project(uuid,date,date) is 'What the projects of an owner cost: the thousand dearest.';
+comment on function keyframe_private.usage_by_project(uuid,date,date) is 'What the projects of an owner cost: the 1,000 that cost most.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.projects_per_token()
  RETURNS integer
