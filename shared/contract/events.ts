@@ -34,7 +34,7 @@ const generation = {
   step,
   /** The provider's name of the model: `owner/name`. */
   model: z.string(),
-  /** The default of that time, if it was not available and `model` took its place. */
+  /** The default at the start, if it was not available and `model` was used instead. */
   requestedModel: z.string().optional(),
   /** What it cost, in millionths of a dollar. amountMicros is null while that is open or unknown; the prediction has the later state. */
   cost: z.strictObject(cost.shape).optional(),
@@ -101,7 +101,7 @@ export const generationFailed = z.strictObject({
     /** A sentence for a person. */
     message: z.string(),
     retryable: z.boolean(),
-    /** Of content_rejected: whether the provider rejected the inputs or its own output, where it says so. */
+    /** Only for content_rejected: whether the provider rejected the inputs or its own output, where it says so. */
     stage: z.enum(["input", "output"]).optional(),
   }),
   data: z.strictObject(generation),

@@ -256,7 +256,7 @@ export const serviceFigures = z
     unread: z
       .array(
         z.object({
-          part: z.string().meta({ description: "Its name; the part itself is null." }),
+          part: z.string().meta({ description: "The name of the part, which is null in the figures." }),
           code: z.string().meta({ description: "The SQLSTATE; 55P03: a lock was in the way." }),
         }),
       )

@@ -291,32 +291,43 @@ create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
 comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
 
--- What a prediction was made with, and what it made once it has ended, is history. Its input changes only while it is queued and moves to
--- another model. An ended one follows the name of its model.
+-- An ended prediction is history, except whether lists show it; it follows the name of its model. The input of another one changes only
+-- while it is queued and moves to another model.
 create function keyframe_private.keep_history()
 returns trigger
 language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  kept keyframe.predictions := new;
 begin
-  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
-    return new;
-  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
-    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
-    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
-    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
-    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
-  then
-    return new;
+  if old.completed_at is null then
+    if old.status = 'queued' and new.model <> old.model then
+      return new;
+    end if;
+  else
+    kept.hidden := old.hidden;
+    kept.next_attempt_at := old.next_attempt_at; -- these two mean nothing any more
+    kept.deadline_at := old.deadline_at;
+    kept.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then
+      kept.step := old.step;
+      kept.model := old.model;
+    end if;
+    if kept is not distinct from old then
+      return new;
+    end if;
   end if;
-  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+  raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
+    case when old.completed_at is null then 'A prediction keeps its input.'
+      else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end
 $$;
 create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
-comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit what a prediction was made with, and what it made.';
+comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit an ended prediction, except hidden, and the input of any.';
 
 -- Refuses to let a user delete a project with a running prediction, which would be paid for and thrown away. Administrators may
 -- delete it, and so does the deletion of the account: then provider runs are cancelled and files removed.

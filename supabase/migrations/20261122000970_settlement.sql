@@ -118,7 +118,7 @@ create trigger _380_settle_deleted after delete on keyframe.predictions
 comment on trigger _380_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
 
 -- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
--- when nobody knows it. Null for another user's.
+-- when it is unknown. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json
 language plpgsql

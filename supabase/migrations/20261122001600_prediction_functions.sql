@@ -400,7 +400,7 @@ begin
       group by 1 order by 3 desc, 1 limit 1000) g);
 end
 $$;
-comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the thousand dearest.';
+comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
 
 -- The caller's predictions and their costs from one day to another, both included. Costs a token for each day by project, otherwise one for
 -- each month begun.

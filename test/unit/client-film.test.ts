@@ -36,8 +36,8 @@ const PAGE = `
 async function makeShot(channels) {
   const target = new BufferTarget();
   const output = new Output({ format: new Mp4OutputFormat(), target });
-  const canvas = new OffscreenCanvas(64, 64);
-  canvas.getContext("2d").fillRect(0, 0, 32, 32);
+  const canvas = new OffscreenCanvas(128, 320);
+  canvas.getContext("2d").fillRect(0, 0, 128, 320);
   const video = new CanvasSource(canvas, { codec: "avc", bitrate: 100_000 });
   const sound = new AudioBufferSource({ codec: "opus", bitrate: 64_000 });
   output.addVideoTrack(video);
@@ -67,7 +67,7 @@ async function measure(film) {
   const begins = (moments) => moments.filter(([, isOn], at) => isOn && !moments[at - 1]?.[1]).map(([second]) => second);
   const pictures = [];
   for await (const { canvas, timestamp } of new CanvasSink(video, { width: 16, height: 16, fit: "fill" }).canvases()) {
-    const { data } = canvas.getContext("2d").getImageData(0, 0, 16, 16);
+    const { data } = canvas.getContext("2d").getImageData(7, 7, 2, 2); // within the bars of a picture of another shape
     pictures.push([timestamp, data.reduce((sum, one) => sum + one) / data.length > 220]);
   }
   const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await film.arrayBuffer());
@@ -77,10 +77,16 @@ async function measure(film) {
     codec: await video.getCodec(),
     size: [await video.getDisplayWidth(), await video.getDisplayHeight()],
     packets: [await count(video), await count(audio)],
+    tracks: (await input.getTracks()).length,
     seconds: await video.computeDuration(),
+    soundSeconds: await audio?.computeDuration(),
     flashes: begins(pictures),
     beeps: begins(parts),
   };
+}
+async function lengthOf(file) {
+  const input = new Input({ source: new BlobSource(await file), formats: [MP4] });
+  return await (await input.getPrimaryVideoTrack()).computeDuration();
 }
 async function hear(shots) {
   const film = await join(shots.map(makeShot));
@@ -141,6 +147,23 @@ test.each<[what: string, clips: string[], expected: object]>([
     flashes: near(ones),
     beeps: near(beeps),
     seconds: expect.closeTo(3 * clips.length, 1),
+  });
+});
+
+test("clips of other sizes, turns and codecs, and one without sound → two tracks in the size of the first, as long as the clips together", async () => {
+  const kinds = ["plain.mp4", "turned.mp4", "pixels-wide.mp4", "av1.mp4", "vp9-opus.mp4"].map((name) =>
+    clip(readClip(name)),
+  );
+  const shots = `[${[...kinds, "makeShot(0)", clip(readClip("plain.mp4"))]}]`;
+  const lengths = await page.evaluate<number[]>(`Promise.all(${shots}.map(lengthOf))`);
+  const together = expect.closeTo(
+    lengths.reduce((sum, one) => sum + one),
+    1,
+  );
+  const moments = near([1, 4, 7, 10, 13, 17]);
+  expect(await page.evaluate<object>(`join(${shots}).then(measure)`)).toMatchObject({
+    ...{ tracks: 2, size: [320, 180], seconds: together, soundSeconds: together },
+    ...{ flashes: moments, beeps: moments },
   });
 });
 
