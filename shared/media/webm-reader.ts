@@ -4,6 +4,8 @@ import { chooseDuration, type MediaReader, type Size, shownSize, UnusableMedia }
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** In one element: a megabyte of empty ones would take 50 MB. */
 const MAX_ELEMENTS = 10_000;
+/** In a file: hours of video have fewer, and 200 MiB of empty ones would take many seconds. */
+const MAX_ELEMENTS_IN_ALL = 1_000_000;
 /** The longest header of an element: four bytes of its name, eight of its size. */
 const ELEMENT_HEADER_BYTES = 12;
 /** The number of the track, a time and flags, with which a block begins. */
@@ -43,6 +45,7 @@ const BLOCKS = [ID.block, ID.simpleBlock];
 export function createWebmReader(): MediaReader {
   const header = new DataView(new ArrayBuffer(ELEMENT_HEADER_BYTES));
   let filled = 0;
+  let elements = 0;
   let id = 0;
   /** Remaining bytes of the present element. */
   let left = 0;
@@ -61,6 +64,7 @@ export function createWebmReader(): MediaReader {
   function open(element: { id: number; size: number | null }): void {
     filled = 0;
     id = element.id;
+    if (++elements > MAX_ELEMENTS_IN_ALL) throw new UnusableMedia("The video has too many elements.");
     if (id === ID.segment && element.size !== null) end = position + element.size;
     if (OPENED.includes(id)) return;
     if (element.size === null) throw new UnusableMedia("The video has an element without a size.");

@@ -312,6 +312,11 @@ test("a WebM that is cut off → unusable", () => {
   expect(() => read("video/webm", recorded(vp9).subarray(0, -1))).toThrow("cut off");
 });
 
+test("a WebM of empty elements without end → given up after a million", () => {
+  const empty = new Uint8Array(2_000_002).fill(0x80).map((byte, at) => (at % 2 ? byte : 0xec));
+  expect(() => read("video/webm", join(recorded(vp9), empty))).toThrow("too many elements");
+});
+
 test("a WebM with letters behind its end → read, with a note", () => {
   const note = "bytes_after_end";
   for (const bytes of [vp9, recorded(vp9)])
