@@ -1,6 +1,6 @@
 import * as media from "mediabunny";
 
-const formats = [media.MP4, media.QTFF];
+const formats = [media.MP4, media.QTFF, media.WEBM, media.MATROSKA];
 const open = (file: Blob, initInput?: media.Input) =>
   new media.Input({ source: new media.BlobSource(file), formats, ...(initInput && { initInput }) });
 
@@ -8,12 +8,12 @@ const open = (file: Blob, initInput?: media.Input) =>
  * A shot for mediabunny. Of an MP4 whose first part is in its header (`moov`) and whose rest is in fragments (`moof`), it reads only
  * the first part: such a file is copied into one without fragments.
  */
-export async function openShot(file: Blob): Promise<media.Input> {
+export async function openShot(shot: Blob): Promise<media.Input> {
+  const file = await withBrand(shot);
   const whole = open(file);
   const header = await findHeader(file);
   if (header === null) return whole;
-  const hidden = new Blob([file.slice(0, header + 4), "free", file.slice(header + 8)]);
-  const rest = open(hidden, open(file));
+  const rest = open(renamed(file, header, "free"), open(file));
   try {
     const [first] = await rest.getTracks();
     const [same] = await whole.getTracks();
@@ -22,6 +22,21 @@ export async function openShot(file: Blob): Promise<media.Input> {
   } finally {
     rest.dispose();
   }
+}
+
+/** The type of a box is behind its size, of four bytes. */
+const renamed = (file: Blob, box: number, type: string, ...behind: Blob[]) =>
+  new Blob([file.slice(0, box + 4), type, file.slice(box + 8), ...behind]);
+
+/** The first boxes of a QuickTime file from before brands. mediabunny reads none that does not begin with `ftyp`. */
+const UNBRANDED = ["moov", "mdat", "wide", "free", "skip", "pnot"];
+
+/** Names such a file's first box `ftyp`, and repeats `moov` at its end if that was it: no byte moves that another names by its place. */
+async function withBrand(file: Blob): Promise<Blob> {
+  const view = new DataView(await file.slice(0, 8).arrayBuffer());
+  const type = String.fromCharCode(...new Uint8Array(view.buffer, Math.min(4, view.byteLength)));
+  if (!UNBRANDED.includes(type)) return file;
+  return renamed(file, 0, "ftyp", ...(type === "moov" ? [file.slice(0, view.getUint32(0))] : []));
 }
 
 /** Where the box `moov` begins; null when there is none with a fragment behind it. */

@@ -68,7 +68,7 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
 
 async function readShot(input: media.Input, at: number): Promise<Track> {
   const track = await input.getPrimaryVideoTrack().catch(() => null);
-  if (!track) throw cannotJoin(`shot ${at + 1} is no MP4 that it can read`);
+  if (!track) throw cannotJoin(`shot ${at + 1} is no video that it can read`);
   const first = await track.getFirstTimestamp();
   const start = Math.max(0, first);
   const length = (await track.computeDuration()) - start;
@@ -91,7 +91,8 @@ async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<med
   const codec = await first?.track.getCodec();
   if (!first || !codec) throw cannotJoin("shot 1 has an unknown format");
   const decoderConfig = await sameConfig(shots.map(({ track }) => track));
-  if (decoderConfig && shots.every(({ isPlain }) => isPlain)) {
+  // Of VP8 in an MP4 few players know.
+  if (decoderConfig && codec !== "vp8" && shots.every(({ isPlain }) => isPlain)) {
     const source = new media.EncodedVideoPacketSource(codec);
     const write: Write = async ({ track, start }, from) => {
       for await (const packet of new media.EncodedPacketSink(track).packets()) {

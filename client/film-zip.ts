@@ -8,7 +8,8 @@ import { safeFileName, type ShotFile, type Sink } from "./film-shots.ts";
 export async function writeZip(shots: ShotFile[], { write, onShot, signal }: Sink): Promise<void> {
   const digits = String(shots.length).length;
   const names = shots.map(
-    ({ title }, at) => `${String(at + 1).padStart(Math.max(2, digits), "0")}-${safeFileName(title)}.mp4`,
+    ({ title, output }, at) =>
+      `${String(at + 1).padStart(Math.max(2, digits), "0")}-${safeFileName(title)}.${output.path.split(".").at(-1)}`,
   );
   const kinds = await Promise.all(shots.map(({ file }) => readKind(file)));
   async function* files() {
@@ -32,7 +33,7 @@ export async function writeZip(shots: ShotFile[], { write, onShot, signal }: Sin
 }
 
 /** What has to be the same for shots to be copied into one file, and how many pictures there are in a second. */
-type Kind = { text: string; rate: number };
+type Kind = { text: string; rate: number; isOfMp4: boolean };
 
 /** Null for a file that cannot be read: it is encoded again. */
 async function readKind(file: Blob): Promise<Kind | null> {
@@ -49,7 +50,8 @@ async function readKind(file: Blob): Promise<Kind | null> {
       }),
     );
     const rate = Number(averagePacketRate.toFixed(3));
-    return { text: JSON.stringify([kinds, await video.getRotation(), rate]), rate };
+    const text = JSON.stringify([kinds, await video.getRotation(), rate]);
+    return { text, rate, isOfMp4: (await video.getCodec()) !== "vp8" };
   } catch {
     return null;
   } finally {
@@ -62,14 +64,16 @@ async function readKind(file: Blob): Promise<Kind | null> {
  * many pictures in a second as the fastest has, and each sound where it begins.
  */
 function command(shots: ShotFile[], kinds: (Kind | null)[], names: string[]): string {
-  if (kinds[0] && kinds.every((kind) => kind?.text === kinds[0]?.text))
+  const [first] = kinds;
+  if (first?.isOfMp4 && kinds.every((kind) => kind?.text === first.text))
     return "ffmpeg -f concat -safe 0 -i list.txt -c copy film.mp4";
   const even = (pixels = 0) => pixels - (pixels % 2); // what encoders take
   const size = `${even(shots[0]?.output.width)}:${even(shots[0]?.output.height)}`;
   const rate = Math.max(...kinds.map((kind) => kind?.rate ?? 24));
   const fit = `scale=iw*sar:ih,scale=${size}:force_original_aspect_ratio=decrease,pad=${size}:-1:-1,setsar=1,fps=${rate},format=yuv420p`;
   const parts = shots.map(({ output }, at) => {
-    const silence = `anullsrc=cl=stereo:r=48000,atrim=duration=${output.durationSeconds}`;
+    // Where the length is unknown, concat fills the rest.
+    const silence = `anullsrc=cl=stereo:r=48000,atrim=duration=${output.durationSeconds ?? 1}`;
     const sound = output.hasAudio
       ? `[${at}:a]aresample=48000:async=1:first_pts=0,aformat=channel_layouts=stereo`
       : silence;

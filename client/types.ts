@@ -68,20 +68,20 @@ type Value = string | number | boolean;
 export type ModelControl = {
   values?: Value[] | undefined;
   min?: number | undefined;
-  /** The largest value; of referenceImages how many. */
+  /** The largest value; for referenceImages, the maximum number. */
   max?: number | undefined;
   /** Used when a start leaves it out. */
   default?: Value | undefined;
-  /** Of a text, in characters. */
+  /** For texts: the maximum, in characters. */
   maxLength?: number | undefined;
   required?: boolean | undefined;
   /** Controls that must be used too. */
   needs?: string[] | undefined;
   /** Controls that cannot be used with it. */
   excludes?: string[] | undefined;
-  /** The values that others then have. */
+  /** The values that other controls have when this one is used. */
   forces?: Record<string, Value> | undefined;
-  /** The same, for one of its values. */
+  /** The values that other controls have, for each of its values. */
   forcesByValue?: Record<string, Record<string, Value>> | undefined;
 };
 
@@ -130,7 +130,7 @@ export type ModelList = { steps: { step: Step; models: Model[] }[] };
 export type Estimate = {
   /** The model that would make it. */
   model: string;
-  /** The default, if it is not available and `model` would take its place. Otherwise null. */
+  /** The default, if it is not available and `model` would be used instead. Otherwise null. */
   requestedModel: string | null;
   /** Null: no price is known. */
   estimateMicros: number | null;
@@ -187,7 +187,7 @@ export type Prediction = {
   queuePosition: number | null;
   /** The provider's name of the model: `owner/name`. */
   model: string;
-  /** The default of that time, if it was not available and `model` took its place. Otherwise null. */
+  /** The default at the start, if it was not available and `model` was used instead. Otherwise null. */
   requestedModel: string | null;
   input: PredictionInput;
   /** Its owner has hidden it: lists leave it out. */
@@ -196,7 +196,7 @@ export type Prediction = {
   outdated: boolean;
   /** How often it was submitted to the provider. */
   attempt: number;
-  /** Of all its submits to the provider. Null after 13 months. */
+  /** The cost of all its submits to the provider. Null after 13 months. */
   cost: Cost | null;
   createdAt: string;
   startedAt: string | null;

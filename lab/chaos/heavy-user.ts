@@ -9,9 +9,12 @@ const SUBMITS = 100_000;
 const SHOTS = 500;
 const TAKES_OF_LARGE = 8_000;
 
+const NAMED = /^Owner [0-9a-f-]{36} has \d+ database calls at once/;
+
 export const HEAVY_USER: Record<string, Scenario> = {
   heavy_reads: {
     sentence: `a user with ${SUBMITS} submits who asks in 180 loops for usage by project, for a film of ${SHOTS} shots, for a sorted table, and to wait`,
+    health: NAMED,
     prepare: (world) => addHeavyUser(world),
     run: (world, over) =>
       withShippedLimits(world, async () => {
@@ -30,6 +33,7 @@ export const HEAVY_USER: Record<string, Scenario> = {
     sentence: `a user with ${SUBMITS} holds under a budget of the service who every five seconds starts 200 frames at once and deletes a project of ${TAKES_OF_LARGE} predictions sixty times at once`,
     startsFrames: true,
     laterMs: 1_000,
+    health: NAMED,
     prepare: async (world) => {
       await addHeavyUser(world, "held");
       await world.sql`update keyframe_private.settings set service_month_micros = 9007199254740991`;

@@ -4,6 +4,8 @@ export type Scenario = {
   sentence: string;
   /** The other users start frames, and their ends are measured; otherwise they create projects. */
   startsFrames?: true;
+  /** How long it lasts, when not SCENARIO_MS of isolation.ts. */
+  lastsMs?: number;
   /** How much later 95 of 100 events of the other users may arrive, when not LATER_MS of isolation.ts. */
   laterMs?: number;
   /** What GET /api/health?deep=1 says within it; "ok": never a problem, because it is mere load. */

@@ -31,6 +31,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   slow_host: {
     sentence: "six hundred accounts with one endpoint each at one host that answers after fourteen seconds, twice",
+    lastsMs: 30_000,
     prepare: (world) => addOwners(world, 600, 1, "takes_fourteen_seconds", { host: "localhost" }),
     run: async (world, over) => {
       const rows = await world.sql<{ owner: string }[]>`
@@ -70,6 +71,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   open_transactions: {
     sentence:
       "open transactions that have created a project, changed and deleted endpoints, deliveries, settings and an account",
+    lastsMs: 30_000, // health names who has held rows for twenty seconds
     health: /^A transaction of .* has been open for .*pg_terminate_backend/,
     run: async (world, over) => {
       const owners = await addOwners(world, 2, 2, "well");
@@ -90,6 +92,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   held_rows: {
     sentence: "a transaction that holds every row of an account, every model and the settings for ten seconds, twice",
     startsFrames: true,
+    lastsMs: 30_000,
     laterMs: 4_500,
     run: async (world) => {
       const { sql } = world;
@@ -166,7 +169,7 @@ export const SCENARIOS: Record<string, Scenario> = {
         create function public.refuse_merge() returns trigger language plpgsql as $$ begin raise 'An app keeps it.'; end $$;
         create trigger refuse before delete on keyframe_private.daily_costs for each row
           when (old.owner_id = '${owner}' and old.settled_micros = 7) execute function public.refuse_merge()`);
-      // This job runs every minute, a scenario for half of one.
+      // This job runs every minute, a scenario for a third of one.
       await sql`select keyframe_private.prune()`;
       await pause(60_000, over);
       const [left] = await sql<{ events: number; costs: number }[]>`
@@ -183,6 +186,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   locked_tables: {
     sentence: "each table of Keyframe, of pg_net, pg_cron and the Vault, and the users', locked one after the other",
+    lastsMs: 30_000,
     // Whoever writes to the table waits meanwhile.
     laterMs: 3_000,
     run: async (world, over) => {

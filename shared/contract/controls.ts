@@ -75,7 +75,7 @@ export const predictionInput = z
     lastFramePredictionId: id.nullable().meta({ description: "It may be deleted since." }),
     referenceImagePaths: z.array(referenceImagePath),
     referenceImagePath: referenceImagePath.nullable().meta({ description: "The first of referenceImagePaths." }),
-    durationSeconds: z.int().nullable().meta({ description: "Of a video." }),
+    durationSeconds: z.int().nullable().meta({ description: "Only for a video." }),
   })
   .meta({
     id: "PredictionInput",
@@ -91,14 +91,17 @@ const modelControl = z
   .object({
     values: z.array(value).optional().meta({ description: "The values it takes, in order." }),
     min: z.number().optional(),
-    max: z.number().optional().meta({ description: "The largest value; of referenceImages how many." }),
+    max: z.number().optional().meta({ description: "The largest value; for referenceImages, the maximum number." }),
     default: value.optional().meta({ description: "Used when a start leaves it out." }),
-    maxLength: z.int().optional().meta({ description: "Of a text, in characters." }),
+    maxLength: z.int().optional().meta({ description: "For texts: the maximum, in characters." }),
     required: z.boolean().optional(),
     needs: names.meta({ description: "Controls that must be used too." }),
     excludes: names.meta({ description: "Controls that cannot be used with it." }),
-    forces: forced.optional().meta({ description: "The values that others then have." }),
-    forcesByValue: z.record(z.string(), forced).optional().meta({ description: "The same, for one of its values." }),
+    forces: forced.optional().meta({ description: "The values that other controls have when this one is used." }),
+    forcesByValue: z
+      .record(z.string(), forced)
+      .optional()
+      .meta({ description: "The values that other controls have, for each of its values." }),
   })
   .meta({ id: "ModelControl" });
 
@@ -111,7 +114,7 @@ const modelPrice = z
       .meta({ description: "The values for which it holds. Of those that fit, the one with the most values counts." }),
     metric: z
       .enum(["run", "image", "output_second", "input_megapixel", "output_megapixel", "hardware_second"])
-      .meta({ description: "What it is the price of one unit of. The metrics of a model add up." }),
+      .meta({ description: "The unit that is priced. The metrics of a model add up." }),
     priceUsd: z.number(),
     checkedAt: z.iso.date().meta({ description: "When it was last compared with its source." }),
   })

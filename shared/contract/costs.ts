@@ -37,7 +37,7 @@ export const estimate = z
   .object({
     model: z.string().meta({ description: "The model that would make it." }),
     requestedModel: z.string().nullable().meta({
-      description: "The default, if it is not available and model would take its place. Otherwise null.",
+      description: "The default, if it is not available and model would be used instead. Otherwise null.",
     }),
     estimateMicros: micros.nullable().meta({
       description: "The expected cost in millionths of a dollar. Null: no price is known.",
@@ -58,7 +58,7 @@ export const usageQuery = z.strictObject({
   from: day.optional().meta({ description: "The first day, by UTC. Default: the first of the month of `to`." }),
   to: day.optional().meta({ description: "The last day. Default: today." }),
   groupBy: z.enum(["day", "model", "step", "project"]).default("day").meta({
-    description: "By project, the thousand dearest; it counts as one request for each day.",
+    description: "project: the 1,000 that cost most; it counts as one request for each day.",
   }),
 });
 
@@ -84,7 +84,7 @@ export const usage = z
         z.object({
           period,
           limitMicros: micros,
-          settledMicros: micros.meta({ description: "Including the most of what is unknown." }),
+          settledMicros: micros.meta({ description: "Includes the upper bound for submits whose cost is unknown." }),
           heldMicros: micros,
           availableMicros: micros,
           resetsAt: time,

@@ -34,7 +34,7 @@ const generation = {
   step,
   /** The provider's name of the model: `owner/name`. */
   model: z.string(),
-  /** The default of that time, if it was not available and `model` took its place. */
+  /** The default at the start, if it was not available and `model` was used instead. */
   requestedModel: z.string().optional(),
   /** What it cost, in millionths of a dollar. amountMicros is null while that is open or unknown; the prediction has the later state. */
   cost: z.strictObject(cost.shape).optional(),
@@ -53,22 +53,33 @@ export const generationSucceeded = z.strictObject({
       output: z.strictObject({
         /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `keyframe-outputs`. */
         path: z.string(),
-        contentType: z.enum(["image/png", "image/jpeg", "image/webp", "video/mp4"]),
+        /** By the file's bytes. */
+        contentType: z.enum([
+          "image/png",
+          "image/jpeg",
+          "image/webp",
+          "image/gif",
+          "image/avif",
+          "image/bmp",
+          "video/mp4",
+          "video/webm",
+          "video/x-matroska",
+        ]),
         bytes: z.int().positive(),
         /** Lower-case hex of the stored file's SHA-256. */
         sha256: z.string().regex(/^[0-9a-f]{64}$/),
         /** Pixels. */
         width: z.int().positive(),
         height: z.int().positive(),
-        /** Only for a video. */
+        /** Only for a video whose file says it. */
         durationSeconds: z.number().positive().optional(),
         /** Only for a video: whether its file has sound. */
         hasAudio: z.boolean().optional(),
       }),
     })
-    .refine(({ step, output }) => (step === "video") === (output.durationSeconds !== undefined), {
+    .refine(({ step, output }) => step === "video" || output.durationSeconds === undefined, {
       path: ["output", "durationSeconds"],
-      message: "Required for a video, and only allowed for a video.",
+      message: "Only allowed for a video.",
     })
     .refine(({ step, output }) => step === "video" || output.hasAudio === undefined, {
       path: ["output", "hasAudio"],
@@ -90,7 +101,7 @@ export const generationFailed = z.strictObject({
     /** A sentence for a person. */
     message: z.string(),
     retryable: z.boolean(),
-    /** Of content_rejected: whether the provider rejected the inputs or its own output, where it says so. */
+    /** Only for content_rejected: whether the provider rejected the inputs or its own output, where it says so. */
     stage: z.enum(["input", "output"]).optional(),
   }),
   data: z.strictObject(generation),

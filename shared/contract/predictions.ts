@@ -48,12 +48,15 @@ export const output = z
     path: z.string().meta({
       description: "<ownerId>/<projectId>/<predictionId>.<extension> in the private bucket keyframe-outputs.",
     }),
-    contentType: z.string(),
+    contentType: z.string().meta({
+      description:
+        "What the file is by its bytes: usually image/png, image/jpeg, image/webp or video/mp4; else image/gif, image/avif, image/bmp, video/webm or video/x-matroska.",
+    }),
     bytes: z.int(),
     sha256: z.string().meta({ description: "The SHA-256 of the file in lower-case hex." }),
     width: z.int().meta({ description: "Pixels, as the file is shown." }),
     height: z.int().meta({ description: "Pixels, as the file is shown." }),
-    durationSeconds: z.number().optional().meta({ description: "Only for a video." }),
+    durationSeconds: z.number().optional().meta({ description: "Only for a video whose file says it." }),
     hasAudio: z.boolean().optional().meta({ description: "Only for a video: whether its file has sound." }),
     expiresAt: time,
   })
@@ -73,16 +76,16 @@ export const prediction = z
     }),
     model: z.string(),
     requestedModel: z.string().nullable().meta({
-      description: "The default of that time, if it was not available and model took its place. Otherwise null.",
+      description: "The default at the start, if it was not available and model was used instead. Otherwise null.",
     }),
     input: predictionInput,
     hidden: z.boolean().meta({ description: "Whether you have hidden it." }),
     outdated: z.boolean().meta({
       description:
-        "Of a take: whether a frame that it was made with is deleted, or another one now stands for that step of its project. Frames of other projects and uploads are never outdated.",
+        "For a take: whether a frame that it was made with was deleted, or another take now stands for that step of its project. Frames of other projects and uploads are never outdated.",
     }),
     attempt: z.int().meta({ description: "How often it was submitted to the provider." }),
-    cost: cost.nullable().meta({ description: "Of all its submits to the provider. Null after 13 months." }),
+    cost: cost.nullable().meta({ description: "The cost of all its submits to the provider. Null after 13 months." }),
     createdAt: time,
     startedAt: time.nullable(),
     completedAt: time.nullable(),
@@ -92,10 +95,9 @@ export const prediction = z
         code: z.string(),
         message: z.string(),
         retryable: z.boolean(),
-        stage: z
-          .enum(["input", "output"])
-          .optional()
-          .meta({ description: "Of content_rejected: whether the provider rejected the inputs or its own output." }),
+        stage: z.enum(["input", "output"]).optional().meta({
+          description: "Only for content_rejected: whether the provider rejected the inputs or its own output.",
+        }),
       })
       .meta({ id: "GenerationError" })
       .nullable()

@@ -42,7 +42,8 @@ export const changeProjectBody = z
     referenceImagePath: projectReference.optional(),
     aspectRatio: projectRatio.optional(),
     filmId: id.nullable().optional().meta({
-      description: "The film whose last shot it becomes, or null: none. Its present film stays as it is.",
+      description:
+        "The film whose last shot it becomes; null: it leaves its film. The film that it is in already changes nothing.",
     }),
     selected: z
       .strictObject({

@@ -14,7 +14,21 @@ const cronJob = z.object({
   lastRunSeconds: age("Time since the job's last start; null: not recently."),
   lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
   failures: count("Runs of the job that failed in the last five minutes."),
+  lastError: z.string().nullable().meta({ description: "Why its last run failed; null: it has succeeded since." }),
+  isLate: z.boolean().meta({ description: "Whether the job has not succeeded for longer than its schedule allows." }),
 });
+
+const largest = (what: string, subject: string) =>
+  z
+    .array(
+      z.object({
+        ownerId: z.string().nullable().meta({ description: "Whose they are; null: nobody's." }),
+        subject: z.string().meta({ description: `Most of them: ${subject}` }),
+        count: count("How many the owner has."),
+        of: count("How many there are."),
+      }),
+    )
+    .meta({ description: `The owners with the most ${what}, at most three.` });
 
 const lastKick = z
   .object({
@@ -123,6 +137,7 @@ const parts = {
     waiting: count("Waiting, because their owner has no free slot."),
     oldestWaitingSeconds: age("How long the first prediction without a slot has waited."),
     runsToCancel: count("Provider runs to cancel."),
+    largest: largest("due predictions", "their model."),
   }),
   deliveries: z.object({
     due: count("Due to be sent, or being sent."),
@@ -136,6 +151,7 @@ const parts = {
     ),
     endpointsSwitchedOff: count("Endpoints that the service disabled in the last day: gone, or failing for too long."),
     unsignedEndpoints: count("Enabled endpoints whose last attempt could not be signed, in this hour or the last."),
+    largest: largest("pending deliveries", "the id of their endpoint."),
   }),
   events: z
     .object({
@@ -165,6 +181,18 @@ const parts = {
       slow: count("How many."),
       slowest: z.string().nullable().meta({ description: "The function or table that most of them use." }),
       slowestSeconds: age("How long the longest has run."),
+      owners: z
+        .array(
+          z.object({
+            ownerId: z.string().meta({ description: "The user." }),
+            calls: count("How many."),
+            called: z.string().nullable().meta({ description: "The function or table that most of them use." }),
+            seconds: z.number().meta({ description: "How long they have taken together." }),
+          }),
+        )
+        .meta({
+          description: "The owners with three calls or more that have taken two seconds together; at most three.",
+        }),
     })
     .meta({ description: "Database calls of Keyframe that have run for over two seconds." }),
   setAside: z
@@ -184,8 +212,7 @@ const parts = {
         .meta({ description: "The row that has failed for longest." }),
     })
     .meta({ description: "Rows that jobs and claims leave out because they fail (keyframe_private.set_aside)." }),
-  sweep: cronJob,
-  prune: cronJob,
+  jobs: z.record(z.string(), cronJob).meta({ description: "The jobs of pg_cron, by their names without keyframe-." }),
   fileRemovals: z.object({
     pending: count("Files to remove from Storage."),
     due: count("Files whose removal is due."),
@@ -229,7 +256,7 @@ export const serviceFigures = z
     unread: z
       .array(
         z.object({
-          part: z.string().meta({ description: "Its name; the part itself is null." }),
+          part: z.string().meta({ description: "The name of the part, which is null in the figures." }),
           code: z.string().meta({ description: "The SQLSTATE; 55P03: a lock was in the way." }),
         }),
       )

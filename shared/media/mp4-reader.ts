@@ -1,12 +1,9 @@
-import { type MediaFacts, type MediaReader, UnusableMedia } from "./media.ts";
+import { chooseDuration, type MediaFacts, type MediaReader, type Size, shownSize, UnusableMedia } from "./media.ts";
 
 /** `moov` lists every sample: a few megabytes for an hour of video. */
 const MAX_HEADER_BYTES = 16 * 1024 * 1024;
 /** In one box. Files have some tens; 16 MiB of empty boxes would take 400 MB. */
 const MAX_BOXES = 10_000;
-/** The largest that a track's header can say. */
-const MAX_SIDE = 65_535;
-
 /**
  * Reads the size and duration of an MP4 and whether it has sound, wherever its `moov` is, and that of its fragments (`moof`). Checks that
  * its content is complete, and no more than a player does: bytes after the last box are a note. Reads only the headers of other boxes.
@@ -90,7 +87,6 @@ export function createMp4Reader(): MediaReader {
 /** Boxes without which a player stops. Any other that is cut off, or is no box at all, is not played. */
 const CONTENT = ["moov", "moof", "mdat"];
 
-type Size = { width: number; height: number };
 /** Times in units of `1 / scale` seconds. */
 type Track = {
   id: number;
@@ -100,6 +96,7 @@ type Track = {
   /** Of the samples in `moov`, then of the fragments too. */
   begin: number | null;
   end: number;
+  hasSamples: boolean;
 };
 type Movie = {
   tracks: Track[];
@@ -132,10 +129,9 @@ function describe({ tracks, seconds, hasFragments }: Movie): MediaFacts {
   if (!video?.size) throw new UnusableMedia("The video has no picture.");
   const inPictures = (video.end - (video.begin ?? 0)) / video.scale;
   // In fragments, and of no known length in the header, a video is as long as its pictures.
-  const durationSeconds = (hasFragments && inPictures) || seconds || inPictures;
-  // A time scale of 0 gives NaN or Infinity, which JSON does not have.
-  if (!(durationSeconds > 0 && Number.isFinite(durationSeconds))) throw new UnusableMedia("The video has no duration.");
-  return { ...video.size, durationSeconds, hasAudio: tracks.some(({ kind }) => kind === "audio") };
+  const duration = chooseDuration(hasFragments ? inPictures : 0, seconds, inPictures);
+  if (duration.durationSeconds === null && !video.hasSamples) throw new UnusableMedia("The video has no duration.");
+  return { ...video.size, ...duration, hasAudio: tracks.some(({ kind }) => kind === "audio") };
 }
 
 /** "vide" and "soun". */
@@ -162,12 +158,12 @@ function readTrack(trak: DataView): Track | null {
     scale: readScale(times),
     begin: units > 0 ? 0 : null,
     end: units,
+    hasSamples: (find(samples, "stts")?.byteLength ?? 0) > 8,
   };
 }
 
 /**
- * The size as it is shown: pixels that are not square are widened or heightened, as players do, and a quarter turn exchanges the sides.
- * The track's header has the size in 1/65536 pixels after a matrix whose first two numbers tell the turn.
+ * The size as it is shown: a quarter turn exchanges the sides. The track's header has the size in 1/65536 pixels after a matrix whose first two numbers tell the turn.
  */
 function readSize(header: DataView, descriptions: DataView | null): Size | null {
   const at = isWide(header) ? 88 : 76;
@@ -181,15 +177,11 @@ function readSize(header: DataView, descriptions: DataView | null): Size | null 
     pixel && pixel.byteLength >= 8
       ? [pixel.getUint32(0), pixel.getUint32(4)]
       : [shown.width * coded.height, shown.height * coded.width];
-  const said = across > 0 && down > 0 ? across / down : 1;
-  const longest = Math.max(coded.width * said, coded.height / said);
-  const ratio = longest > MAX_SIDE ? 1 : said;
-  const width = Math.round(coded.width * Math.max(1, ratio));
-  const height = Math.round(coded.height / Math.min(1, ratio));
-  if (!(width > 0 && height > 0)) return null;
+  const size = shownSize(coded, across > 0 && down > 0 ? across / down : 1);
+  if (size === null) return null;
   const matrix = at - 36;
   const isTurned = Math.abs(header.getInt32(matrix + 4)) > Math.abs(header.getInt32(matrix));
-  return isTurned ? { width: height, height: width } : { width, height };
+  return isTurned ? { width: size.height, height: size.width } : size;
 }
 
 /** Of `stts`: pairs of a count of samples and the duration of each. */

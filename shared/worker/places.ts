@@ -27,8 +27,10 @@ export type Place = { end(): void };
 export type PlacesReport = { of: number; open: number; slow: { name: string; open: number }[] };
 
 export type PlacesSettings = {
-  /** How many pieces of work a process may have open. */
+  /** How many pieces of work a process may have open, whoever asks. */
   places: number;
+  /** How many more it may have open at shared things with few (FEW): however many others hang, these begin. */
+  reserve: number;
   /** Work that takes longer is slow, from then on and not only when it ends. */
   slowMs: number;
   /** How many a shared thing may have open before anybody has had a quick answer of it. */
@@ -44,6 +46,11 @@ export type PlacesSettings = {
   now(): number;
 };
 
+/**
+ * A shared thing may have so many open however little the others leave, while there is any place. `places` and `reserve` together are the
+ * bound: some twelve things that begin to hang at the same moment, before they count as slow. With more, all wait for slowMs and longer.
+ */
+const FEW = 4;
 /** What has not been quick, unproven and slow together, begins within this part of all places. */
 const NOT_QUICK_PART = 1 / 2;
 /** A shared thing is judged by the last outcome of each of its most recent owners: by most of them, and by several. */
@@ -86,14 +93,15 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free, and so does an owner, who gets at most half of what others' quick work leaves
- *   of `ownerPart` too, and in any case one.
+ * - A shared thing gets at most half of what others leave free, and FEW in any case. An owner gets at most half of it too, and half of what
+ *   others' quick work leaves of `ownerPart`, and `targetFirst` in any case.
  * - What is unproven and what is slow share one half. What is unproven gets at most half of what is left there, and so does what is slow at
  *   one shared thing.
  */
 export function createPlaces(settings: PlacesSettings) {
-  const { places, slowMs, sharedFirst, targetFirst = 1, ownerTrials = 2, ownerPart = 1 / 2 } = settings;
+  const { places, reserve, slowMs, sharedFirst, targetFirst = 1, ownerTrials = 2, ownerPart = 1 / 2 } = settings;
   const { sharedAreFew = false, now } = settings;
+  const all = places + reserve;
   const owners = new Map<string, Owner>();
   const targets = new Map<string, Target>();
   const shareds = new Map<string, Shared>();
@@ -111,13 +119,14 @@ export function createPlaces(settings: PlacesSettings) {
   function standingOf(parts: Parts): Standing | null {
     findSlow();
     const { owner, target, shared } = parts;
-    const hasRoom = ownerHasRoom(owner) && target.open < target.allowed && open.size + shared.open.size < places;
+    const hasRoom = open.size < all && ownerHasRoom(owner) && sharedHasRoom(shared) && target.open < target.allowed;
     return hasRoom ? (standings(parts).find((standing) => fits(standing, parts)) ?? null) : null;
   }
 
   const ownerHasRoom = (owner: Owner) =>
-    open.size < places &&
-    (owner.open === 0 || (count.quick + owner.open < places * ownerPart && open.size + owner.open < places));
+    owner.open < targetFirst || (count.quick + owner.open < places * ownerPart && open.size + owner.open < places);
+
+  const sharedHasRoom = (shared: Shared) => shared.open.size < FEW || open.size + shared.open.size < places;
 
   /** At a slow shared thing, work that may be quick is tried first as unproven, then as slow. */
   function standings({ owner, target, shared }: Parts): Standing[] {
@@ -141,7 +150,7 @@ export function createPlaces(settings: PlacesSettings) {
     if (isFull || standing === "quick") return !isFull;
     if (sharedAreFew && shared.open.size === 0) return true;
     // However many are slow: those who may well be quick have an eighth of what is free.
-    return 2 * unproven < Math.max(part - slow, isNew && isSlow ? 0 : (places - open.size) / 4);
+    return 2 * unproven < Math.max(part - slow, isNew && isSlow ? 0 : (all - open.size) / 4);
   }
 
   function begin(parts: Parts): Work | null {
@@ -241,7 +250,7 @@ export function createPlaces(settings: PlacesSettings) {
     findSlow();
     if (target.isSlow || shared.slowSince !== NEVER) return slowMs;
     const [oldest] = shared.open;
-    if (oldest === undefined) return open.size < places ? CROWDED_PAUSE_MS : SHORTEST_PAUSE_MS;
+    if (oldest === undefined) return open.size < all ? CROWDED_PAUSE_MS : SHORTEST_PAUSE_MS;
     return Math.min(slowMs, Math.max(SHORTEST_PAUSE_MS, Math.ceil(now() - oldest.began))); // soon, then ever later
   }
 
@@ -265,7 +274,7 @@ export function createPlaces(settings: PlacesSettings) {
         ownerHasPlace: (at) => {
           findSlow();
           const unknown = { ...parts, target: newTarget(), shared: newShared() };
-          return ownerHasRoom(parts.owner) && (at === "quick" || fits(at, unknown));
+          return open.size < all && ownerHasRoom(parts.owner) && (at === "quick" || fits(at, unknown));
         },
         pauseMs: () => pauseMs(parts),
       };
@@ -288,7 +297,7 @@ export function createPlaces(settings: PlacesSettings) {
     report(): PlacesReport {
       findSlow();
       const slow = [...shareds].flatMap(([name, shared]) => (shared.slow > 0 ? [{ name, open: shared.slow }] : []));
-      return { of: places, open: open.size, slow: slow.toSorted((a, b) => b.open - a.open).slice(0, 5) };
+      return { of: all, open: open.size, slow: slow.toSorted((a, b) => b.open - a.open).slice(0, 5) };
     },
   };
 }

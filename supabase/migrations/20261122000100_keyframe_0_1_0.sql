@@ -82,6 +82,25 @@ begin
 end $$;
 comment on function keyframe_private.raise_error is 'Raises an API error.';
 
+-- For work that stops early, and for handlers of query_canceled: once the timer has fired and was caught, nothing limits the statement any
+-- more. Four fifths, because statement_timestamp() may be later than the start of the timer. A cancel by hand comes earlier.
+create function keyframe_private.is_out_of_time()
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  most constant interval := current_setting('statement_timeout')::interval;
+begin
+  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
+end $$;
+comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
+-- Whoever holds what was needed is the cause, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
+create function keyframe_private.is_lock_wait(code text)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return code in ('55P03', '40001', '40P01');
+end $$;
+comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only somebody else''s lock was in the way.';
+
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
@@ -269,6 +288,21 @@ alter table keyframe_private.settings enable row level security;
 -- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
 insert into keyframe_private.settings (spending_stopped) values (false);
 
+-- What is paid for is recorded also while the row is missing, as after a restore: then these are the shipped values.
+create function keyframe_private.max_failures()
+returns integer language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((select s.max_failures from keyframe_private.settings s), 8);
+end $$;
+comment on function keyframe_private.max_failures is 'settings.max_failures, also without the row.';
+
+create function keyframe_private.poll_interval()
+returns interval language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((select s.poll_interval from keyframe_private.settings s), interval '30 seconds');
+end $$;
+comment on function keyframe_private.poll_interval is 'settings.poll_interval, also without the row.';
+
 -- The row has the budgets. Without it, starts are refused (require_budget).
 create function keyframe_private.keep_settings()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -390,6 +424,7 @@ begin
   end if;
   if places is null or place <= places then
     perform set_config('keyframe.call_of', caller::text, true);
+    perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
     return true;
   end if;
   perform keyframe_private.raise_error(
@@ -1852,8 +1887,9 @@ create table keyframe.predictions (
       = case when status = 'succeeded' then 6 else 0 end),
   -- It is the input of a video and the file that its owner reads.
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
-  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded check (
-    num_nonnulls(output_duration_seconds, output_has_audio) = case when status = 'succeeded' and step = 'video' then 2 else 0 end),
+  constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded
+    check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
+  constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
     least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z' and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
@@ -1879,7 +1915,7 @@ comment on column keyframe.predictions.output_content_type is 'Media type of the
 comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
 comment on column keyframe.predictions.output_width is 'In pixels.';
 comment on column keyframe.predictions.output_height is 'In pixels.';
-comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
 comment on column keyframe.predictions.updated_at is 'When it last changed.';
@@ -1945,21 +1981,32 @@ begin
   return new;
 end $$;
 
--- The input changes only while it is queued and moves to another model. An ended one follows the name of its model.
+-- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to a model.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  kept keyframe.predictions := new;
 begin
-  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
-    return new;
-  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
-    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
-    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
-    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
-    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
-  then
-    return new;
+  if old.completed_at is null then
+    if old.status = 'queued' and new.model <> old.model then
+      return new;
+    end if;
+  else
+    kept.hidden := old.hidden;
+    kept.next_attempt_at := old.next_attempt_at; -- these two mean nothing any more
+    kept.deadline_at := old.deadline_at;
+    kept.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then
+      kept.step := old.step;
+      kept.model := old.model;
+    end if;
+    if kept is not distinct from old then
+      return new;
+    end if;
   end if;
-  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+  raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
+    case when old.completed_at is null then 'A prediction keeps its input.'
+      else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
@@ -2031,7 +2078,7 @@ comment on column keyframe_private.provider_submits.cancel_due_at is 'When to ca
 comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
-comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null when nobody knows.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id) where provider_prediction_id is not null;
@@ -2341,7 +2388,8 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- A path to a larger image than the bucket takes is refused too: Storage lets one pass that is sent in chunks.
+-- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than its
+-- bucket takes, and if its pixels are noted, which the API does after it has checked them.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -2350,8 +2398,9 @@ begin
   if keyframe_private.is_reference_path(path) is not true then
     perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
   end if;
-  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
   from storage.objects o
+  cross join lateral keyframe_private.upload_size(path) u
   join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
@@ -2359,9 +2408,12 @@ begin
   elsif file.bytes > file.most then
     perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
       path, ceil(file.bytes / 1048576.0), file.most / 1048576));
+  elsif file.bytes is null or file.width is null then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
   end if;
 end $$;
-comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner.';
+comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner, of known size.';
 
 create function keyframe_private.describe_control(control jsonb)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -2509,10 +2561,6 @@ begin
     perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
   elsif path is not null then
     perform keyframe_private.require_upload(path, project.owner_id);
-    if (keyframe_private.upload_size(path)).width is null then
-      perform keyframe_private.raise_error('unsupported_input', format(
-        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
-    end if;
     return jsonb_build_object(id_field, null, path_field, path);
   elsif frame is not null then
     perform keyframe_private.require_frame(frame, project.owner_id);
@@ -2816,9 +2864,9 @@ returns trigger language plpgsql volatile security definer set search_path = '' 
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
   return null;
-exception when others then
-  if sqlstate in ('55P03', '40001', '40P01') then
-    raise; -- somebody else is admitting: the caller tries again
+exception when others or query_canceled or assert_failure then
+  if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise; -- somebody else is admitting, or has canceled the call: the caller tries again
   end if;
   perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
   return null;
@@ -2880,11 +2928,11 @@ comment on function keyframe_private.mark_failed is 'active → failed.';
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin
-  return (
+  return coalesce((
     select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
-    from keyframe_private.settings s);
+    from keyframe_private.settings s), interval '1 minute');
 end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures.';
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings.';
 
 -- After a submit that may be billed, or for a model that costs more, it needs budget: without that the prediction fails. Only what was
 -- released in this transaction (ended_at = now()) is still this prediction's: what an earlier one released, another start may hold.
@@ -2950,7 +2998,7 @@ comment on function keyframe_private.mark_canceled is 'active → canceled.';
 create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
 returns boolean language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 begin
-  if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
+  if keyframe_private.is_out_of_time() or not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
   begin
@@ -2963,7 +3011,10 @@ begin
   end if;
   perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
   return true;
-exception when others then
+exception when others or query_canceled or assert_failure then
+  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise;
+  end if;
   perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end $$;
@@ -3034,7 +3085,7 @@ begin
     return 'too_late';
   end if;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
-  if row_now.status = 'queued' and counted >= (select s.max_failures from keyframe_private.settings s) then
+  if row_now.status = 'queued' and counted >= keyframe_private.max_failures() then
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
@@ -3056,7 +3107,7 @@ returns boolean language plpgsql volatile security definer set search_path = '' 
 begin
   update keyframe.predictions p
   set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
-    make_interval(secs => after_seconds), (select s.poll_interval from keyframe_private.settings s))
+    make_interval(secs => after_seconds), keyframe_private.poll_interval())
   where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
   return found;
 end $$;
@@ -3085,26 +3136,33 @@ begin
 end $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- `files` has each address with its path. The file is the one that the model's row names, or the first of the only list (or field) with
--- files of the step's kind. Null: unclear. A file with another ending, or none, counts if none has the right one.
-create function keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+-- `files` has each address with its path. The file is the one at `named`, or the first of the only list (or field) with files of the
+-- step's kind: a paid run is stored although its model's row is wrong. Null: unclear. A file with another ending, or none, counts if none
+-- has the right one.
+create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
-  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
-  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  -- Stored too, but beside one of those it is a preview.
+  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
   found_in text[];
   url text;
 begin
-  if named is not null then
-    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
-      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  select f ->> 'url' into url from jsonb_array_elements(files) with ordinality e (f, place)
+  where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1;
+  if found then
+    return url;
+  elsif named is not null then
+    raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
+      prediction.id, named, prediction.model, prediction.step;
   end if;
   with all_files as (
     select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
-      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right,
+      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
     from jsonb_array_elements(files) with ordinality e (f, place)
   ), likely as (
-    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+    select a.* from all_files a where a.is_right or (not a.has_other_ending and not exists (select from all_files o where o.is_right))
   )
   select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
   return case when cardinality(found_in) = 1 then url end;
@@ -3117,6 +3175,7 @@ create function keyframe_private.apply_provider_state(
   failure text, stage text, output_files jsonb)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
+  named text;
   file text;
 begin
   if row_now.status = 'storing' then
@@ -3133,13 +3192,15 @@ begin
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
-      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+      file := coalesce(keyframe_private.find_output(row_now, named, output_files), output_url);
       if file is not null then
         return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
       elsif output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
-          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model,
+          ', which has ' || named), false);
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
@@ -3147,7 +3208,7 @@ begin
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
           coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
       elsif failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
+        if keyframe_private.mark_queued_again(row_now.id, failure, keyframe_private.max_failures()) then
           return true;
         end if;
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
@@ -3242,7 +3303,7 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage, output_files)
+    coalesce(make_interval(secs => poll_after_seconds), keyframe_private.poll_interval()), failure, stage, output_files)
     then 'recorded' else 'unchanged' end;
 end $$;
 comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
@@ -3755,24 +3816,27 @@ end $$;
 
 -- Rows whose work raises are set aside and tried again later, so that one bad row stops no other.
 
+-- An app's trigger, a lock that it waits for, a value out of range; or it took the time of the whole call (57014).
 create table keyframe_private.set_aside (
   kind text not null,
   subject text not null,
   code text not null,
   reason text not null,
   failures integer not null default 1,
+  lock_waits integer not null default 0,
   since timestamptz not null default now(),
   next_try_at timestamptz not null,
   primary key (kind, subject),
-  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune'))
+  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune', 'lane', 'delivery'))
 );
 comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
 comment on column keyframe_private.set_aside.since is 'When it first raised.';
-comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
-comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows), take or give back a lane, record the attempt of a delivery.';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits, of the owner, of the lane or of the delivery; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
 comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
 comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
-comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures without lock_waits the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
 alter table keyframe_private.set_aside enable row level security;
@@ -3793,18 +3857,18 @@ create function keyframe_private.set_aside(kind text, subject text, code text, r
 returns jsonb language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
   counted integer;
-  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
+  waited constant integer := case when keyframe_private.is_lock_wait(code) then 1 else 0 end;
 begin
   raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
   update keyframe_private.set_aside a
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
+      lock_waits = least(a.lock_waits + waited, 1000000), next_try_at = clock_timestamp() + keyframe_private.retry_delay(a.failures + 1)
   where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
-    insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
+    insert into keyframe_private.set_aside (kind, subject, code, reason, lock_waits, next_try_at)
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), waited, clock_timestamp() + keyframe_private.retry_delay(1))
     on conflict do nothing;
     counted := 1;
   end if;
@@ -3881,8 +3945,7 @@ comment on function keyframe_private.failures_with_expired_lease is 'The failure
 create function keyframe_private.is_exhausted(prediction keyframe.predictions)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
-      select s.max_failures from keyframe_private.settings s)
+  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end $$;
 comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
@@ -3904,12 +3967,16 @@ begin
       and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
     for update skip locked
   loop
+    exit when keyframe_private.is_out_of_time();
     begin
       if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
         perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
-    exception when others then
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
       perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -4147,28 +4214,37 @@ begin
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock.
-create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz)
+-- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes it.
+create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare
   lease constant uuid := gen_random_uuid();
   tasks jsonb[];
-  leased text[] := subjects;
+  leased text[] := '{}';
   one text;
 begin
-  begin
-    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
-  exception when others then
-    leased := '{}';
+  if not one_by_one then
+    begin
+      tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+      leased := subjects;
+    exception when others or assert_failure then
+      one_by_one := true;
+    end;
+  end if;
+  if one_by_one then
     foreach one in array subjects loop
+      exit when keyframe_private.is_out_of_time();
       begin
         tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
         leased := leased || one;
-      exception when others then
+      exception when others or query_canceled or assert_failure then
+        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+          raise; -- canceled by hand
+        end if;
         return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
       end;
     end loop;
-  end;
+  end if;
   if exists (select from keyframe_private.set_aside) then
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
@@ -4178,7 +4254,7 @@ begin
     return query select unnest(tasks);
   end if;
 end $$;
-comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise.';
+comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises or one_by_one, one by one, and sets aside those that raise or take all the time of the call.';
 
 -- supabase/schemas/40_work/40_claim_predictions.sql
 
@@ -4207,10 +4283,11 @@ begin
 end $$;
 comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
 
--- A lease expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. room: as choose_due has it.
+-- A lease expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. room: as choose_due
+-- has it. one_by_one: after a claim that ran out of time.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
-  room jsonb default '{}')
+  room jsonb default '{}', one_by_one boolean default false)
 returns setof jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   at timestamptz;
@@ -4227,11 +4304,12 @@ begin
   end if;
   perform keyframe_private.add_submits_after_lost_leases(at);
   for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
-    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+    exit when keyframe_private.is_out_of_time();
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at, one_by_one);
   end loop;
   files := keyframe_private.choose_removals(at);
-  if files <> '{}' then
-    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  if files <> '{}' and not keyframe_private.is_out_of_time() then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at, one_by_one);
   end if;
 end $$;
 comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
@@ -4263,7 +4341,7 @@ begin
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe_private.set_aside s
           join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.completed_at is null and p.deadline_at > now()
+          where s.failures - s.lock_waits >= keyframe_private.max_failures() and p.completed_at is null and p.deadline_at > now()
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by s.since limit max_rows for update of p skip locked) a
       ) d
@@ -4305,13 +4383,17 @@ begin
     select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
     limit max_owners
   loop
+    exit when keyframe_private.is_out_of_time();
     continue when keyframe_private.is_set_aside('admit', owner::text, now());
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
         perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
-    exception when others then
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
       perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -4374,7 +4456,7 @@ begin
     when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
   end; -- hardware_second: only the run shows it
 end $$;
-comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null when nobody can say.';
+comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown.';
 
 -- Null when neither the provider's metrics nor the file say it.
 create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
@@ -4463,7 +4545,7 @@ comment on column keyframe_private.daily_costs.project_id is 'The project; null 
 comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
@@ -4509,7 +4591,7 @@ comment on column keyframe_private.costs.predictions is 'How many of them were t
 comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
 -- Leaves out merged rows that others have locked: then there are several for a while.
 create function keyframe_private.merge_cost_rows(rows tid[])
@@ -4589,7 +4671,7 @@ begin
 end $$;
 
 -- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
--- when nobody knows it. Null for another user's.
+-- when it is unknown. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -4681,10 +4763,10 @@ begin
   end if;
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
-      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+      perform keyframe_private.raise_error('price_unknown', 'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
@@ -4831,7 +4913,7 @@ begin
       ) c
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
-comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the thousand dearest.';
+comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
 
 -- From one day to another, both included. Costs a token for each day by project, otherwise one for each month begun.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
@@ -5461,40 +5543,99 @@ end $$;
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean language sql volatile set search_path = '' as $$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
+    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at) order by a.id limit 1 for update skip locked),
+    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at) order by l.due_at limit 1), false)
 $$;
 comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
 
+create function keyframe_private.put_lanes(wanted keyframe_private.lanes[], adds boolean)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := array(select w.id from unnest(wanted) w);
+begin
+  if adds then
+    -- In order: two claims that insert the same lanes wait for each other, and do not deadlock.
+    insert into keyframe_private.lanes (id, due_at, served_at, token)
+    select w.id, w.due_at, w.served_at, w.token from unnest(wanted) w order by w.id on conflict do nothing;
+  else
+    update keyframe_private.lanes l set due_at = w.due_at, served_at = w.served_at, token = w.token
+    from unnest(wanted) w where l.id = w.id and l.id = any (ids); -- looked up one by one
+  end if;
+end $$;
+comment on function keyframe_private.put_lanes is 'Inserts or updates lanes.';
+
+-- As claim_rows, and the worker's statements wait for it: the lanes that could not be written are left as they are.
+create function keyframe_private.write_lanes(wanted keyframe_private.lanes[], one_by_one boolean, adds boolean default false)
+returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '500ms' as $$
+declare
+  lane keyframe_private.lanes;
+  written uuid[] := '{}';
+begin
+  if cardinality(wanted) = 0 then
+    return written;
+  end if;
+  if not one_by_one then
+    begin
+      perform keyframe_private.put_lanes(wanted, adds);
+      written := array(select w.id from unnest(wanted) w);
+    exception when others or assert_failure then
+      one_by_one := true;
+    end;
+  end if;
+  if one_by_one then
+    perform set_config('lock_timeout', '20ms', true);
+    foreach lane in array wanted loop
+      exit when keyframe_private.is_out_of_time();
+      begin
+        perform keyframe_private.put_lanes(array[lane], adds);
+        written := written || lane.id;
+      exception when others or query_canceled or assert_failure then
+        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+          raise;
+        end if;
+        perform keyframe_private.set_aside('lane', lane.id::text, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end if;
+  if exists (select from keyframe_private.set_aside a where a.kind = 'lane') then
+    perform keyframe_private.forget_aside('{lane}', written::text[]);
+  end if;
+  return written;
+end $$;
+comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
+
 -- A lane comes in the order of its last turn. A leased lane needs nothing: its holder looks for deliveries before it releases the lane,
 -- under this lock.
-create function keyframe_private.read_arrivals(at timestamptz)
+create function keyframe_private.read_arrivals(at timestamptz, aside uuid[], one_by_one boolean)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 5000;
   arrived bigint[];
   arrived_for uuid[];
+  wanted keyframe_private.lanes[];
+  written uuid[];
 begin
-  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
-  -- lanes wait for each other, and do not deadlock.
-  insert into keyframe_private.lanes (id, due_at)
-  select a.lane_id, 'infinity' from (select distinct lane_id from keyframe_private.lane_arrivals) a
-  where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by 1 limit most
-  on conflict do nothing;
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
+  perform keyframe_private.write_lanes(array(
+    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes from (select distinct lane_id from keyframe_private.lane_arrivals) a
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    order by a.id limit most for update of a skip locked) r;
+    where a.lane_id <> all (aside) order by a.id limit most for update of a skip locked) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
   -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
   arrived_for := arrived_for || array(
-    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a where a.lane_id <> all (aside) limit most) a
     cross join lateral (
       select l.id from keyframe_private.lanes l
       where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
-  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
-  where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
+  wanted := array(
+    select row(l.id, least(l.due_at, l.served_at, at), l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute')); -- leased before the clock was set back
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  insert into keyframe_private.lane_arrivals (lane_id) select w.id from unnest(wanted) w where w.id <> all (written); -- they arrive again
   return coalesce(cardinality(arrived) = most, false);
 end $$;
 comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
@@ -5550,11 +5691,15 @@ comment on function keyframe_private.fill_lanes is 'What lanes send next: a row 
 -- deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given back. A lane
 -- brings all that is due if that is at most small_lane, otherwise two: turns are short. What others have locked is left to the next call.
 create function keyframe_private.claim_deliveries(
-  held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz)
+  held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz, one_by_one boolean)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
+  -- They are left as they are: the worker neither keeps nor loses one that it holds.
+  aside constant uuid[] := array(select a.subject::uuid from keyframe_private.set_aside a where a.kind = 'lane' and a.next_try_at > at);
+  wanted keyframe_private.lanes[];
+  written uuid[];
   own jsonb; -- lanes that are the worker's, in the form of held
   taken jsonb := '[]';
   others_wait boolean := false;
@@ -5567,20 +5712,20 @@ begin
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
       join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
-      where l.id = any (held_ids) for update of l skip locked) m);
+      where l.id = any (held_ids) and l.id <> all (aside) for update of l skip locked) m);
 
   -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    others_wait := keyframe_private.read_arrivals(at);
-    with free as (
-      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = at + lease, served_at = at
-      where l.id = any (array(
-        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (held_ids)
-        order by d.due_at limit max_lanes for update skip locked))
-      returning l.id as lane_id, l.token, '[]'::jsonb as sending, small_lane as most
-    )
-    select coalesce(jsonb_agg(f), '[]') into taken from free f;
-    others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
+    others_wait := keyframe_private.read_arrivals(at, aside, one_by_one);
+    wanted := array(
+      select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
+      where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)
+      order by d.due_at limit max_lanes for update skip locked);
+    written := keyframe_private.write_lanes(wanted, one_by_one);
+    taken := (
+      select coalesce(jsonb_agg(jsonb_build_object('lane_id', w.id, 'token', w.token, 'sending', '[]'::jsonb, 'most', small_lane)), '[]')
+      from unnest(wanted) w where w.id = any (written));
+    others_wait := others_wait or cardinality(wanted) = max_lanes;
   end if;
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
@@ -5589,24 +5734,30 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Renews the leases of the kept lanes.
-  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
-
-  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
-  update keyframe_private.lanes l
-  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
+  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
+  perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
-    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  from (
+    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity')), l.served_at, null)::keyframe_private.lanes
+  from keyframe_private.lanes l, (
     select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
     from jsonb_array_elements(own) o) r
-  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)), one_by_one);
+
+  -- 5. Renews the leases of the kept lanes.
+  wanted := array(
+    select row(l.id, at + lease, l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (kept) and l.due_at < at + lease * 2 / 3);
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  kept := array(select k.id from unnest(kept) k (id) where k.id = any (written) or k.id <> all (array(select w.id from unnest(wanted) w)));
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'set_aside', (
+      select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
+      from keyframe_private.set_aside s where s.kind = 'lane' and s.next_try_at > at and s.subject <> all (aside::text[])),
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
@@ -5626,10 +5777,11 @@ create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
   select at + greatest(
-    s.webhook_retry_schedule[attempts] * (0.8 + random() * 0.4),
+    s.schedule[attempts] * (0.8 + random() * 0.4),
     case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
-  from keyframe_private.settings s
-  where attempts <= cardinality(s.webhook_retry_schedule)
+  -- Without settings no attempt is the last one.
+  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o), array_fill(interval '5 minutes', array[attempts])) as schedule) s
+  where attempts <= cardinality(s.schedule)
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
 
@@ -5690,39 +5842,63 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
--- What is wrong with one endpoint's, or locked for longer than lock_timeout, keeps back only that endpoint. `unrecorded`: [{id, endpoint_id,
--- reason}], which the worker gives again later, with the SQLSTATE or locked as the reason.
-create function keyframe_private.record_attempts(results jsonb, at timestamptz, out recorded integer, out unrecorded jsonb)
+-- What is locked for longer than lock_timeout keeps back only its endpoint, and a delivery that raises, or takes all the time of the call,
+-- only itself: it is set aside. `unrecorded`: [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
+create function keyframe_private.record_attempts(
+  results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
+  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'delivery');
   failed jsonb := '{}';
   part jsonb;
+  parts jsonb[];
 begin
   recorded := 0;
-  begin
-    recorded := keyframe_private.record_results(results, at);
-  exception when others then
-    perform set_config('lock_timeout', '2ms', true);
-    for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
-      begin
-        recorded := recorded + keyframe_private.record_results(part, at);
-      exception when others then
-        failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
-      end;
-    end loop;
-  end;
-  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+  part := results;
+  if any_aside then
+    part := (
+      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
+  end if;
+  parts := case when one_by_one then array(select jsonb_build_array(r) from jsonb_array_elements(part) r) else array[part] end;
+  while cardinality(parts) > 0 and not keyframe_private.is_out_of_time() loop
+    part := parts[1];
+    parts := parts[2:];
+    begin
+      recorded := recorded + keyframe_private.record_results(part, at);
+      if any_aside then
+        perform keyframe_private.forget_aside('{delivery}', array(select r ->> 'id' from jsonb_array_elements(part) r));
+      end if;
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and (not keyframe_private.is_out_of_time() or jsonb_array_length(part) > 1) then
+        raise; -- the worker gives them again, one by one
+      end if;
+      perform set_config('lock_timeout', '2ms', true);
+      if (select count(distinct r ->> 'endpoint_id') > 1 from jsonb_array_elements(part) r) then
+        parts := parts || array(select jsonb_agg(r) from jsonb_array_elements(part) r group by r -> 'endpoint_id');
+      elsif jsonb_array_length(part) > 1 and not keyframe_private.is_lock_wait(sqlstate) then
+        parts := parts || array(select jsonb_build_array(r) from jsonb_array_elements(part) r);
+      else
+        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
+        if not keyframe_private.is_lock_wait(sqlstate) then
+          perform keyframe_private.set_aside('delivery', part #>> '{0,id}', sqlstate, sqlerrm);
+        end if;
+      end if;
+    end;
+  end loop;
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
   into unrecorded
   from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end $$;
-comment on function keyframe_private.record_attempts is 'Records the results of a worker; those of each endpoint apart when recording fails.';
+comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
--- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded.
+-- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that failed.
+-- The time limit is below the one after which the worker gives up: what it sets aside is committed.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
-  wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000)
-returns json language plpgsql volatile security definer set search_path = '' as $$
+  wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000,
+  one_by_one boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
   recorded integer := 0;
   unrecorded jsonb := '[]';
@@ -5735,28 +5911,34 @@ begin
     perform keyframe_private.wait_for_due('deliver', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at, one_by_one) r;
     -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
       select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
   end if;
   begin
+    if keyframe_private.is_out_of_time() then
+      raise query_canceled;
+    end if;
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at, one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
-  exception when others then
+  exception when others or query_canceled or assert_failure then
+    if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+      raise; -- canceled by hand
+    end if;
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';
 
 -- supabase/schemas/60_webhooks/70_endpoint_functions.sql
 
@@ -6109,11 +6291,13 @@ comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of t
 
 -- supabase/schemas/70_files/10_buckets.sql
 
--- Two private buckets: projects for uploads, keyframe-outputs for generated files.
+-- Two private buckets: projects for uploads, of types that models take; keyframe-outputs for generated files, of types that browsers show.
+-- Neither takes SVG or HTML, which run scripts.
 
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
   ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
-  ('keyframe-outputs', 'keyframe-outputs', false, 209715200, array['image/png', 'image/jpeg', 'image/webp', 'video/mp4']);
+  ('keyframe-outputs', 'keyframe-outputs', false, 209715200, array[
+    'image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', 'image/bmp', 'video/mp4', 'video/webm', 'video/x-matroska']);
 
 -- supabase/schemas/70_files/20_uploads.sql
 
@@ -6199,7 +6383,8 @@ alter table keyframe_private.file_removals enable row level security;
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
-  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+  from unnest(case when prediction.step = 'video' then array['mp4', 'webm', 'mkv']
+    else array['png', 'jpg', 'webp', 'gif', 'avif', 'bmp'] end) as extension
 $$;
 comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
@@ -6338,7 +6523,8 @@ declare
 begin
   update keyframe_private.file_removals r
   set lease_token = null, failures = r.failures + 1,
-      due_at = now() + (select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
+      due_at = now() + coalesce((
+        select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s), interval '1 minute')
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 
@@ -6455,7 +6641,41 @@ begin
 end $$;
 comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
 
--- supabase/schemas/80_service/20_figures.sql
+-- supabase/schemas/80_service/20_jobs.sql
+
+-- The jobs of pg_cron.
+
+-- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
+-- does not work. With a time limit, because an app's trigger may sleep: the row at fault is set aside then.
+create function keyframe_private.jobs()
+returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
+  values
+    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
+    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
+    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
+    -- Every minute: small batches then keep up with about 30 events a second.
+    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
+    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
+    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
+    ('keyframe-prune-cron', '17 * * * *',
+      'delete from cron.job_run_details d using cron.job j
+        where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''', interval '3 hours')
+$$;
+comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
+
+-- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off.
+create function keyframe_private.schedule_jobs()
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform cron.unschedule(c.jobid) from cron.job c where c.jobname in (select j.name from keyframe_private.jobs() j) and not c.active;
+  perform cron.schedule(j.name, j.schedule, j.command) from keyframe_private.jobs() j
+  where not exists (select from cron.job c where c.jobname = j.name);
+end $$;
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing or switched off.';
+
+select keyframe_private.schedule_jobs();
+
+-- supabase/schemas/80_service/30_figures.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
@@ -6499,8 +6719,17 @@ comment on function keyframe_private.seconds_since is 'Seconds from a moment unt
 -- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
+  with active as materialized (
+    select o.status, o.retry_reason, o.next_attempt_at, o.owner_id, o.model from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000
+  )
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
-    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c))
+    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c),
+    'largest', (
+      select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
+      from (
+        select d.owner_id as "ownerId", mode() within group (order by d.model) as subject, count(*) as count, sum(count(*)) over () as "of"
+        from active d where d.next_attempt_at <= now() group by d.owner_id order by count desc limit 3) l))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -6508,9 +6737,7 @@ returns jsonb language sql stable set search_path = '' as $$
       count(*) filter (where p.retry_reason is not null) as retrying,
       count(*) filter (where p.next_attempt_at <= now()) as due,
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
-    from (
-      select o.status, o.retry_reason, o.next_attempt_at from keyframe.predictions o
-      where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000) p
+    from active p
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
@@ -6578,6 +6805,14 @@ comment on function keyframe_private.due_figures is 'How long the oldest due wor
 -- Pending deliveries, counted up to 10,000; what is due is read from the lanes in which something may be due.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' as $$
+  with counted as materialized (
+    select e.id, e.owner_id, e.enabled, p.pending
+    from (
+      select d.endpoint_id, count(*) as pending
+      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
+      group by d.endpoint_id) p
+    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+  )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
       select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
@@ -6595,13 +6830,14 @@ returns jsonb language sql stable set search_path = '' as $$
       where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(p.pending) filter (where e.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not e.enabled), 0) as held
-    from (
-      select d.endpoint_id, count(*) as pending
-      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
-      group by d.endpoint_id
-    ) p
-    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as held,
+      (
+        select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
+        from (
+          select q.owner_id as "ownerId", (array_agg(q.id order by q.pending desc))[1] as subject, sum(q.pending) as count,
+            sum(sum(q.pending)) over () as "of"
+          from counted q where q.enabled group by q.owner_id order by count desc limit 3) l) as largest
+    from counted p
   ) c
   cross join (
     select count(*) as due, keyframe_private.seconds_since(min(d.next_attempt_at)) as "oldestDueSeconds"
@@ -6799,34 +7035,54 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
--- A worker's call waits for a second at most.
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call): those who hold
+-- three connections or more, for two seconds together, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'slow', count(*), 'slowest', mode() within group (order by c.called), 'slowestSeconds', keyframe_private.seconds_since(min(c.query_start)))
-  from (
-    select a.query_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called
+  with open as materialized (
+    select a.state, a.query_start, a.xact_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called,
+      substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') as owner
     from pg_catalog.pg_stat_activity a
-    where a.datname = current_database() and a.state = 'active' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
-      and a.query_start < now() - interval '2 seconds') c
-  where c.called is not null
-$$;
-comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, and which of them most.';
-
--- The recent runs of a pg_cron job. Reads the last 1,000 runs of all jobs, more than half an hour of ours: null means longer ago.
-create function keyframe_private.cron_figures(job_name text)
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'scheduled', exists (select from cron.job j where j.jobname = job_name and j.active),
-    'lastRunSeconds', keyframe_private.seconds_since(max(r.start_time)),
-    'lastSuccessSeconds', keyframe_private.seconds_since(max(r.end_time) filter (where r.status = 'succeeded')),
-    'failures', count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes'))
+    where a.datname = current_database() and a.state <> 'idle' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
+  )
+  select to_jsonb(s) || jsonb_build_object('owners', (
+    select coalesce(jsonb_agg(to_jsonb(o) order by o.seconds desc), '[]')
+    from (
+      select w.owner as "ownerId", count(*) as calls, mode() within group (order by w.called) as called,
+        round(sum(extract(epoch from clock_timestamp() - w.xact_start)), 3) as seconds
+      from open w where w.owner is not null group by w.owner
+      having count(*) >= 3 and sum(clock_timestamp() - w.xact_start) > interval '2 seconds'
+      order by seconds desc limit 3) o))
   from (
-    select d.jobid, d.status, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 1000
-  ) r
-  where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
+    select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
+    from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
 $$;
-comment on function keyframe_private.cron_figures is 'The recent runs of a pg_cron job, for health and metrics.';
+comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
+
+-- Reads the last 10,000 runs of all jobs, over four hours of ours. In a log that does not reach back so far, a job is not late; without any
+-- run, all are.
+create function keyframe_private.job_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with runs as materialized (
+    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
+  ), ran as (
+    select j.jobname, max(r.start_time) as started_at, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
+      max(r.end_time) filter (where r.status = 'failed') as failed_at,
+      count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes') as failures,
+      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
+    from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
+  )
+  select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
+    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active),
+    'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
+    'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
+    'failures', coalesce(r.failures, 0),
+    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
+    'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
+      and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
+  from keyframe_private.jobs() w left join ran r on r.jobname = w.name
+$$;
+comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
 create function keyframe_private.cost_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -6889,7 +7145,7 @@ begin
     select * from (values
       ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
       ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
-      ('sweep', $c$cron_figures('keyframe-sweep')$c$), ('prune', $c$cron_figures('keyframe-prune')$c$),
+      ('jobs', 'job_figures()'),
       ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
       ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')
     ) p (name, call)
@@ -6917,7 +7173,7 @@ begin
 end $$;
 comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 
--- supabase/schemas/80_service/30_admin_views.sql
+-- supabase/schemas/80_service/40_admin_views.sql
 
 -- Views for administrators in Studio: the queue, webhook health, usage. security_invoker: readers need the rights on the tables,
 -- so a mistaken grant on a view reveals nothing.
@@ -7057,12 +7313,12 @@ comment on column keyframe_private.admin_costs.settled_usd is 'Cost of ended sub
 comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
 
--- supabase/schemas/80_service/40_pruning.sql
+-- supabase/schemas/80_service/50_pruning.sql
 
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
 -- The row that fails is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two
--- seconds at most.
+-- seconds at most. When several rows took all the time of the call, the next run does them one by one, to find the one that does.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -7071,22 +7327,36 @@ declare
   subjects text[];
   first integer := 1;
   size integer;
+  one_by_one constant boolean := exists (
+    select from keyframe_private.set_aside a where a.kind = 'prune' and a.subject = part and a.code = '57014');
 begin
+  if keyframe_private.is_out_of_time() then
+    return; -- what was done before has used it up
+  end if;
   execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
-  size := cardinality(rows);
+  size := case when one_by_one then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
+    if keyframe_private.is_out_of_time() then
+      return;
+    end if;
     begin
       execute work using rows[first : first + size - 1];
       if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
         perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
       end if;
       first := first + size;
-      size := size * 2;
-    exception when others then
+      size := case when one_by_one then 1 else size * 2 end;
+    exception when query_canceled then
+      if not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
+      perform keyframe_private.set_aside('prune', case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      return;
+    when others or assert_failure then
       if size > 1 then
         size := size / 2;
       else
-        if sqlstate not in ('55P03', '40001', '40P01') then
+        if not keyframe_private.is_lock_wait(sqlstate) then
           perform keyframe_private.set_aside('prune', subjects[first], sqlstate, sqlerrm);
         end if;
         first := first + 1;
@@ -7197,21 +7467,6 @@ begin
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
-
--- supabase/schemas/80_service/50_jobs.sql
-
--- The jobs of pg_cron. `npm run deploy` schedules those that a database lacks.
-
-select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
-select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
-select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
--- Every minute: small batches then keep up with about 30 events a second.
-select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
-select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
-select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
-select cron.schedule('keyframe-prune-cron', '17 * * * *',
-  'delete from cron.job_run_details d using cron.job j
-    where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''');
 
 -- supabase/schemas/80_service/60_realtime.sql
 
@@ -7344,7 +7599,7 @@ create trigger _100_guard_move before update of status on keyframe.predictions
 comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
 create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
-comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit what a prediction was made with, and what it made.';
+comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit an ended prediction, except hidden, and the input of any.';
 create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
 comment on trigger _120_resolve on keyframe.predictions is 'Counts it against the rate limit, chooses the model, checks and completes the input.';
 create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();

@@ -50,7 +50,10 @@ async function predictionsOf(user: User, filter = {}): Promise<List> {
     add: async (at) => {
       const step = turn++ % 2 === 0 ? "first-frame" : "last-frame";
       const { id } = await seedPrediction(sql, { owner: user.id, project }, { status: "canceled", step });
-      await sql`update keyframe.predictions set created_at = ${at}::text::timestamptz where id = ${id}`;
+      await sql.begin(async (transaction) => {
+        await transaction`set local session_replication_role = replica`; // an ended prediction keeps its times
+        await transaction`update keyframe.predictions set created_at = ${at}::text::timestamptz where id = ${id}`;
+      });
     },
     read: async (query) => {
       const { predictions, nextCursor } = await listPredictions(user, project, { ...query, ...filter });

@@ -7,10 +7,10 @@ const section = (title: string) => page.split(/^## /m).find((one) => one.startsW
 
 const db = useDatabase();
 
-test("the state diagram in docs/architecture.md → the moves of keyframe_private.prediction_moves, and no other", async () => {
+test("the state diagram in docs/architecture.md → the moves of keyframe_private.prediction_moves, each with its cause", async () => {
   const moves = await db.sql<{ move: string }[]>`
     select from_status || ' ' || to_status as move from keyframe_private.prediction_moves`;
-  const arrows = [...section("States of a prediction").matchAll(/^ {2}(\w+) --> (\w+)$/gm)].map(
+  const arrows = [...section("States of a prediction").matchAll(/^ {2}(\w+) --> (\w+): \w.*$/gm)].map(
     ([, from, to]) => `${from} ${to}`,
   );
   expect(arrows.toSorted()).toEqual(moves.map(({ move }) => move).toSorted());

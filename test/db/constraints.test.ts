@@ -30,10 +30,11 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   lease_only_while_active: { status: "failed", columns: { lease_token: someId } },
   output_if_and_only_if_succeeded: { status: "succeeded", columns: { output_sha256: null } },
   output_path_is_its_own: { status: "succeeded", columns: { output_path: `${someId}/${someId}/${someId}.png` } },
-  output_duration_and_sound_if_and_only_if_a_video_succeeded: {
+  output_has_sound_or_not_if_and_only_if_a_video_succeeded: {
     status: "succeeded",
     columns: { output_has_audio: true },
   },
+  output_duration_only_of_a_video: { status: "succeeded", columns: { output_duration_seconds: 5 } },
   output_is_exact_in_json: { status: "succeeded", columns: { output_bytes: String(2 ** 53) } },
   error_stage_only_of_rejected_content: { status: "failed", columns: { error_stage: "input" } },
   error_if_and_only_if_failed: { status: "failed", columns: { error_retryable: null } },

@@ -544,17 +544,6 @@ describe("attacked", () => {
     }
   });
 
-  test("the size of an image is unknown → the cost is unknown, not that of no image", async () => {
-    await db.sql`update keyframe.models set cost_ceiling_micros = 900000 where model = ${PAIR}`;
-    const reference = await addReference(db, world.owner, null);
-    const { prediction } = await start(db, world, { model: PAIR, reference });
-    await claim(db.sql);
-    await succeed(prediction.id);
-    await store(prediction.id);
-    await db.sql`update keyframe.models set cost_ceiling_micros = null where model = ${PAIR}`;
-    expect(await costOf(prediction.id)).toEqual(cost("unknown", null, 900_000));
-  });
-
   test("a submit turns out to have two runs, or one although a search found none → the other run counts with the same most, and no start", async () => {
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-a" });

@@ -58,11 +58,12 @@ function makeDeliver({
   const at = () => new Date(began + time.now());
 
   const exchange = createExchange(async (_called, args) => {
-    const { results, held, max_lanes, lease_seconds, heartbeat_ms, max_bytes } = args as never;
+    const { results, held, max_lanes, lease_seconds, heartbeat_ms, max_bytes, one_by_one } = args as never;
     const [row] = await time.outside(
       db.sql<{ answer: unknown }[]>`
         select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb,
-          ${max_lanes}, ${lease_seconds}, ${heartbeat_ms}, ${at()}, max_bytes => ${max_bytes}) as answer`,
+          ${max_lanes}, ${lease_seconds}, ${heartbeat_ms}, ${at()}, max_bytes => ${max_bytes},
+          one_by_one => ${one_by_one}) as answer`,
     );
     return row?.answer;
   });
@@ -122,6 +123,11 @@ function makeDeliver({
     calls,
     startedAt,
     events: () => lines.map((line) => String(JSON.parse(line).event)),
+    /** The fields of the lines of an event. */
+    lines: (event: string) =>
+      lines
+        .map((line) => JSON.parse(line))
+        .flatMap(({ event: of, level, time, ...fields }) => (of === event ? fields : [])),
     mostOpen: (key: string) => mostOpen.get(key) ?? 0,
     /** How often calls brought deliveries of these endpoints. */
     claimed: (key: string) => claimed.get(key) ?? 0,
@@ -255,6 +261,19 @@ describe("a lane", () => {
     await deliver.runUntil(deliver.kick());
     expect([deliver.startedAt.size, (await isRecorded()).size]).toEqual([1, 1]);
     expect(await tokenOf(db.sql, id)).toBe(null);
+  });
+
+  test("it raises when it is taken → logged with its SQLSTATE, and what others have is sent", async () => {
+    const deliver = makeDeliver();
+    const [bad, good] = [await deliver.add("bad", null, 1), await deliver.add("good", null, 20)];
+    await db.sql.unsafe(`
+      create function public.refuse_lane() returns trigger language plpgsql as $$ begin raise 'It cannot be taken.'; end $$;
+      create trigger refuse before update on keyframe_private.lanes for each row
+        when (new.id = '${bad.id}' and new.token is not null) execute function public.refuse_lane()`);
+    await deliver.runUntil(deliver.kick());
+    await db.sql`drop trigger refuse on keyframe_private.lanes`;
+    expect(await isRecorded()).toEqual(new Set(good.deliveries));
+    expect(deliver.lines("row_set_aside")).toContainEqual({ kind: "lane", id: bad.id, code: "P0001", failures: 1 });
   });
 
   test("an attempt that cannot be made → logged, the lane is left to expire, and the others go on", async () => {

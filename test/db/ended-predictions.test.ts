@@ -32,10 +32,20 @@ test.each(STATUSES.filter(isOver))(
       "model = 'google/nano-banana-pro'",
       "requested_model = 'google/nano-banana-pro'",
       "started_by_server = true",
+      "created_at = now() - interval '1 day'",
+      "completed_at = now() + interval '1 day'",
+      "attempt = 2",
+      "failures = 3",
+      "progress = 0.5",
+      "provider_prediction_id = 'run-of-another'",
+      ...(status === "failed"
+        ? ["error_code = 'content_rejected'", "error_message = 'Another.'", "error_retryable = false"]
+        : []),
       ...(status === "succeeded" ? ["output_sha256 = repeat('b', 64)", "output_bytes = 1", "output_width = 1"] : []),
     ]) {
-      const edited = refusalOf(db.sql.unsafe(`update keyframe.predictions set ${set} where id = '${id}'`));
-      expect([set, (await edited).constraint]).toEqual([set, "prediction_keeps_its_history"]);
+      const edited = await refusalOf(db.sql.unsafe(`update keyframe.predictions set ${set} where id = '${id}'`));
+      expect([set, edited.constraint]).toEqual([set, "prediction_keeps_its_history"]);
+      expect(edited.message).toMatch(/^An ended prediction keeps everything but hidden/);
     }
     await db.sql`update keyframe.predictions set hidden = true, updated_at = now() where id = ${id}`;
   },

@@ -45,7 +45,9 @@ async function addOwner() {
   const seed = async (status: Status, columns: Row = {}, unanswered?: Date) =>
     (await seedPrediction(db.sql, world, { status, columns, ...(unanswered && { unanswered }) })).id;
   const image = `${crypto.randomUUID()}.png`;
-  await db.sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${image}, ${world.owner})`;
+  await db.sql`
+    insert into storage.objects (bucket_id, name, owner_id, metadata, user_metadata)
+    values ('projects', ${image}, ${world.owner}, '{"size": 2048}', '{"width": 16, "height": 9}')`;
   const submit = await seed("queued", { attempt: 0, lease_token: null });
   const ids = {
     late: await seed("processing", { ...LATER, deadline_at: ago(2) }),

@@ -1,3 +1,4 @@
+import postgres from "postgres";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import {
@@ -334,7 +335,8 @@ test.each<[output: string[], row: string | null, found: string | null]>([
   [["image", "masks[0]", "masks[1]"], "masks", "masks[0]"],
   [["masks[0]", "masks[1]"], "masks[1]", "masks[1]"],
   [["image", "imagesmall"], "image", "image"],
-  [["image"], "images", null],
+  [["image"], "images", "image"],
+  [["image", "mask"], "images", null],
 ])(
   "a frame whose run returns files at %j, of a model whose row names %s → %s is stored, or nothing",
   async (output, row, found) => {
@@ -351,7 +353,7 @@ test.each<[output: string[], row: string | null, found: string | null]>([
       if (found === null) {
         expect(now).toMatchObject({ status: "failed", error_code: "output_not_usable", error_retryable: false });
         expect(now.error_message).toContain(
-          `It has: ${all.map(({ at }) => at).join(", ")}. An administrator has to name it`,
+          `It has: ${all.map(({ at }) => at).join(", ")}. An administrator has to name it in the column output of the model google/nano-banana${row === null ? "." : `, which has ${row}.`}`,
         );
       } else
         expect(now).toMatchObject({ status: "storing", provider_output_url: all.find(({ at }) => at === found)?.url });
@@ -359,3 +361,22 @@ test.each<[output: string[], row: string | null, found: string | null]>([
     });
   },
 );
+
+test("a run without the file that the model's row names → its only file is stored, and Postgres logs the row to correct", async () => {
+  const logged: (string | undefined)[] = [];
+  const sql = postgres(db.url, { max: 1, onnotice: ({ severity, message }) => logged.push(`${severity}: ${message}`) });
+  await sql`update keyframe.models set output = 'video' where model = 'google/nano-banana'`;
+  const { id } = await seedPrediction(sql, world, {
+    status: "processing",
+    columns: { provider_prediction_id: FOLLOWED },
+  });
+  const outputFiles = files("image");
+  const said = { id, run: FOLLOWED, status: "succeeded", outputUrl: null, outputFiles };
+  expect(await providerSays(sql, said)).toBe("recorded");
+  expect((await readRow(sql, id)).provider_output_url).toBe(outputFiles[0]?.url);
+  expect(logged).toContain(
+    `WARNING: The run of prediction ${id} has no file at video, which the row of the model google/nano-banana for first-frame names in output.`,
+  );
+  await sql`update keyframe.models set output = null where model = 'google/nano-banana'`;
+  await sql.end();
+});

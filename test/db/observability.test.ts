@@ -4,11 +4,11 @@ import type { CallDatabase } from "../../shared/platform/call-database.ts";
 import { problemsOf } from "../../supabase/functions/api/runbook/problems.ts";
 import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { type Row, seedPrediction, seedSubmit, type Status, useWorld } from "../support/database/predictions.ts";
+import { type Row, type Status, seedPrediction, seedSubmit, useWorld } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
-import { type AllFigures, sampleFigures } from "../unit/api-figures.ts";
-import { until } from "../support/until.ts";
 import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
+import { until } from "../support/until.ts";
+import { type AllFigures, sampleFigures } from "../unit/api-figures.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
@@ -64,8 +64,45 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
     return value;
   });
   const settings = { hasSettings: [true], 0: ["keyframe_functions_url"], 1: ["keyframe_kick_secret"] };
-  const jobs = { scheduled: [true, true] };
+  const jobs = { scheduled: Array(7).fill(true), isLate: Array(7).fill(true) }; // an empty log: pg_cron does not run
   expect(named).toEqual({ ...settings, ...jobs, outcome: ["none", "none"], cheapestStartMicros: [FRAME_MICROS] });
+});
+
+test("an owner's three calls that take over two seconds together → named, with what most of them are; two are not", async () => {
+  const ends: (() => void)[] = [];
+  const hold = (owner: string) =>
+    db.as({ role: "authenticated", sub: owner }, async (sql) => {
+      await sql`select set_config('request.method', 'GET', true)`;
+      await sql`select from keyframe.projects`;
+      await new Promise<void>((end) => ends.push(end));
+    });
+  const other = await db.addUser();
+  const held = [world.owner, world.owner, world.owner, other, other].map(hold);
+  const readOwners = async () => (await read()).calls.owners;
+  const named = await until("the owner is named", async () => (await readOwners()).length > 0 && readOwners()).finally(
+    () => {
+      for (const end of ends) end();
+    },
+  );
+  await Promise.all(held);
+  expect(named).toEqual([{ ownerId: world.owner, calls: 3, called: "projects", seconds: expect.any(Number) }]);
+  expect(named[0]?.seconds).toBeGreaterThan(2);
+  expect(await readOwners()).toEqual([]);
+});
+
+test("due predictions and pending deliveries → those who have most of them, of which model and to which endpoint", async () => {
+  const endpoint = await addEndpoint(db.sql, world.owner);
+  await seedDeliveries(db.sql, endpoint, 2);
+  await seedDeliveries(db.sql, await addEndpoint(db.sql, world.owner), 1);
+  await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+  for (const model of ["a/fast", "a/slow", "a/slow"])
+    await prediction("queued", { lease_token: null, next_attempt_at: ago(9), model });
+  const { deliveries, predictions } = await read();
+  expect(deliveries.largest).toEqual([
+    { ownerId: world.owner, subject: endpoint, count: 3, of: 4 },
+    { ownerId: null, subject: expect.any(String), count: 1, of: 4 },
+  ]);
+  expect(predictions.largest).toEqual([{ ownerId: world.owner, subject: "a/slow", count: 3, of: 3 }]);
 });
 
 const LATER = { lease_token: null, next_attempt_at: ago(-60) };
@@ -78,9 +115,9 @@ const kicked = (seconds: number, columns: object = {}) =>
   db.sql`insert into keyframe_private.kicks ${db.sql({ function_name: "generate", made_at: ago(seconds), request_id: 7, ...columns })}`;
 const answered = (seconds: number, columns: object) =>
   db.sql`insert into net._http_response ${db.sql({ id: 7, created: ago(seconds), ...columns })}`;
-const ran = (name: string, status: string, began: number, ended: number | null) => db.sql`
-  insert into cron.job_run_details (jobid, status, start_time, end_time)
-  select jobid, ${status}, ${ago(began)}, ${ended === null ? null : ago(ended)} from cron.job where jobname = ${name}`;
+const ran = (name: string, status: string, began: number, ended: number | null, message = "1 row") => db.sql`
+  insert into cron.job_run_details (jobid, status, start_time, end_time, return_message)
+  select jobid, ${status}, ${ago(began)}, ${ended === null ? null : ago(ended)}, ${message} from cron.job where jobname = ${name}`;
 const claims = (report: object) =>
   db.sql`select keyframe_worker.exchange_deliveries('[]', '[]', 10, 15, 0, report => ${db.sql.json({ ...report })})`;
 
@@ -260,17 +297,30 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     },
   ],
   [
-    "runs of the sweep and of others → its own last one, its last good one, and those that failed of late",
+    "runs of jobs → of each its last, its last good one, those that failed of late, the last error, and whether it is late",
     async () => {
       await ran("keyframe-sweep", "failed", 900, 900);
-      await ran("keyframe-sweep", "succeeded", 61, 60);
+      await ran("keyframe-prune-rates", "failed", 800, 800, "ERROR:  it broke once\nCONTEXT:  there");
+      await ran("keyframe-sweep", "succeeded", 71, 70);
+      await ran("keyframe-delete-parts", "failed", 50, 50, "ERROR:  it broke");
+      await ran("keyframe-delete-parts", "succeeded", 31, 30);
       await ran("keyframe-prune", "succeeded", 31, 30);
-      await ran("keyframe-sweep", "failed", 15, 15);
+      await ran("keyframe-sweep", "failed", 15, 15, "connection failed");
       await ran("keyframe-sweep", "running", 10, null);
     },
     {
-      sweep: { scheduled: true, failures: 1, lastRunSeconds: about(10), lastSuccessSeconds: about(60) },
-      prune: { failures: 0, lastSuccessSeconds: about(30) },
+      jobs: {
+        sweep: {
+          ...{ scheduled: true, failures: 1, lastRunSeconds: about(10), lastSuccessSeconds: about(70) },
+          ...{ lastError: "connection failed", isLate: true },
+        },
+        prune: { failures: 0, lastSuccessSeconds: about(30), lastError: null, isLate: false },
+        "delete-parts": { failures: 1, lastError: null, isLate: false },
+        "merge-costs": { scheduled: true, lastSuccessSeconds: null, isLate: true },
+        // The log begins a quarter of an hour ago, so an hourly job is not missed yet.
+        "prune-rates": { lastSuccessSeconds: null, lastError: "ERROR:  it broke once", isLate: false },
+        "prune-references": { lastRunSeconds: null, isLate: false },
+      },
     },
   ],
   [
@@ -327,13 +377,21 @@ test("generate claims → its call's time, too, also without room for work", asy
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
 });
 
-test("a job that is switched off, or gone → scheduled is false", async () => {
-  await db.sql`update cron.job set active = false where jobname = 'keyframe-sweep'`;
-  await db.sql`update cron.job set jobname = 'other' where jobname = 'keyframe-prune'`;
-  const { sweep, prune } = await read();
-  await db.sql`update cron.job set jobname = 'keyframe-prune' where jobname = 'other'`;
-  await db.sql`update cron.job set active = true where jobname = 'keyframe-sweep'`;
-  expect([sweep.scheduled, prune.scheduled]).toEqual([false, false]);
+test("each job that is scheduled → watched; switched off or gone → scheduled is false, until they are scheduled again", async () => {
+  const jobs = async () =>
+    (
+      await db.sql<{ jobname: string }[]>`select jobname, schedule, command, active from cron.job order by jobname`
+    ).slice();
+  const before = await jobs();
+  expect(Object.keys((await read()).jobs).toSorted()).toEqual(
+    before.map(({ jobname }) => jobname.replace("keyframe-", "")),
+  );
+  await db.sql`update cron.job set active = false where jobname = 'keyframe-merge-costs'`;
+  await db.sql`delete from cron.job where jobname = 'keyframe-delete-parts'`;
+  const off = Object.entries((await read()).jobs).flatMap(([name, { scheduled }]) => (scheduled ? [] : name));
+  expect(off.toSorted()).toEqual(["delete-parts", "merge-costs"]);
+  await db.as({ role: "postgres" }, (sql) => sql`select keyframe_private.schedule_jobs()`);
+  expect(await jobs()).toEqual(before);
 });
 
 test("a database that pg_net does not work for → the one that it works for; a stand-in works where it is", async () => {
@@ -446,7 +504,7 @@ test("calls of ours that run for over two seconds → how many, and of which fun
     return calls.slow === 2 && calls;
   });
   for (const call of calls) call.cancel();
-  expect(figures).toEqual({ slow: 2, slowest: "read_usage", slowestSeconds: about(2) });
+  expect(figures).toEqual({ owners: [], slow: 2, slowest: "read_usage", slowestSeconds: about(2) });
   await Promise.allSettled(calls);
 });
 

@@ -126,19 +126,6 @@ describe("an uploaded frame", () => {
     expect(prediction.input).toMatchObject({ firstFrameImagePath, aspectRatio: "9:16" });
   });
 
-  test.each([
-    ["none", null],
-    ["nonsense", { width: "wide", height: -1 }],
-    ["half of it", { width: 1280, height: null }],
-    ["nothing", { width: 0, height: 0 }],
-  ])("sent to Storage directly, with %s as its size → refused, with the way to upload it", async (_what, size) => {
-    const firstFrameImagePath = await addReference(db, world.owner, size);
-    expect(await refusalCode(video({ firstFrameImagePath }))).toBe("unsupported_input");
-    expect((await refusalOf(start(db, world, video({ firstFrameImagePath })))).detail).toMatch(
-      /is not known, so it cannot be a frame\. Upload it by POST \/api\/projects\/reference-images\.$/,
-    );
-  });
-
   test("of another shape, or for a step that has no such frame → refused", async () => {
     const path = await addReference(db, world.owner);
     for (const wrong of ["../secret.png", "keyframe-outputs/a.png", ["projects/a.png"], 7, { path }]) {
@@ -152,6 +139,31 @@ describe("an uploaded frame", () => {
     }
   });
 });
+
+test.each([
+  ["none in pixels", null],
+  ["nonsense in pixels", { width: "wide", height: -1 }],
+  ["one side only", { width: 1280, height: null }],
+  ["no pixels", { width: 0, height: 0 }],
+  ["none in bytes", undefined, null],
+  ["negative bytes", undefined, -1],
+])(
+  "an image sent to Storage directly, with %s as its size → refused as a frame, a reference and a project's reference, with the way to upload it",
+  async (_what, size, bytes?: unknown) => {
+    const path = await addReference(db, world.owner, size, bytes);
+    for (const use of [
+      () => start(db, world, { step: "video", model: "kwaivgi/kling-v2.1", input: { firstFrameImagePath: path } }),
+      () => start(db, world, { input: { referenceImagePaths: [path] } }),
+      () => db.sql`update keyframe.projects set reference_image_path = ${path} where id = ${world.project}`,
+    ]) {
+      const { message, detail } = await refusalOf(use());
+      expect([message, detail]).toEqual([
+        "unsupported_input",
+        `The size of the image ${path} is not known. Upload it by POST /api/projects/reference-images.`,
+      ]);
+    }
+  },
+);
 
 test("a reference path that is no projects/<file_name> → invalid_request", async () => {
   for (const reference of [

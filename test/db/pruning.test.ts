@@ -159,3 +159,32 @@ test("somebody holds an attempt, and the Vault's row of an expired secret → th
   await db.sql`select keyframe_private.prune()`;
   expect(await left()).toEqual([0, 0]);
 });
+
+test("an app's trigger sleeps for longer than the job may take → the next runs do the rows one by one, and set this one aside", async () => {
+  await db.sql`truncate keyframe_private.kicks`;
+  await db.sql.unsafe(
+    `insert into keyframe_private.kicks (function_name, made_at, request_id) select 'deliver', ${LONG_AGO}, n from generate_series(1, ${ROWS}) n`,
+  );
+  await db.sql`
+    create or replace function public.sleep() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return old; end $$`;
+  await db.sql`create trigger sleep before delete on keyframe_private.kicks for each row when (old.request_id = 7) execute function public.sleep()`;
+  const run = () =>
+    db.sql.begin(async (sql) => {
+      await sql`set local statement_timeout = '1s'`;
+      await sql`select keyframe_private.prune()`;
+    });
+  const left = async () => (await db.sql`select request_id::int as id from keyframe_private.kicks`).map(({ id }) => id);
+  for (let runs = 0; runs < 2; runs++) await run();
+  await db.sql`update keyframe_private.set_aside set next_try_at = now() + interval '1 hour' where subject ~ '[0-9]$'`;
+  await run();
+  expect(await left()).toEqual([7]);
+  expect(await setAside()).toMatchObject([
+    {
+      kind: "prune",
+      subject: expect.stringMatching(/^delete keyframe_private\.kicks \d+$/),
+      code: "57014",
+      failures: 1,
+    },
+  ]);
+  await db.sql`drop trigger sleep on keyframe_private.kicks`;
+});

@@ -1,4 +1,7 @@
+import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
+import { DatabaseError } from "../../shared/platform/call-database.ts";
+import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
 import { claim, complete, readRow, submitsOf, type Task } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, type Row, seedPrediction, seedSubmit, type World } from "../support/database/predictions.ts";
@@ -133,6 +136,36 @@ describe("a claim of ten with one prediction that raises", () => {
     });
   });
 
+  test("by an assertion in its trigger, which no handler of other errors takes → the others are handed out", async () => {
+    const { id, others } = await seedTen();
+    const asserts = "assert false, 'It is not right.'";
+    await withFailing("keyframe.predictions", `new.id = '${id}'`, async () => {
+      const { tasks, notes } = split(await claim(db.sql, 10));
+      expect(tasks.map((task) => task.id).toSorted()).toEqual(others);
+      expect(notes).toMatchObject([{ id, code: "P0004" }]);
+    }, asserts); // biome-ignore format: one line
+  });
+
+  test("because a lock is in the way, more than max_failures times → it does not fail; an error beside them counts alone", async () => {
+    const { id } = await seedTen();
+    await db.sql`update keyframe_private.settings set max_failures = 2`;
+    const tries = async (does: string) => {
+      await letTimePass();
+      const note = () => claim(db.sql, 10);
+      await withFailing("keyframe.predictions", `new.id = '${id}' and new.lease_token is not null`, note, does);
+      await db.sql`select keyframe_private.sweep()`;
+      return (await readRow(db.sql, id)).status;
+    };
+    const locked = (code: string) => `raise exception 'Somebody holds it.' using errcode = '${code}'`;
+    for (const code of ["55P03", "40001", "40P01"]) expect(await tries(locked(code))).toBe("queued");
+    expect(await asides()).toMatchObject([{ subject: id, failures: 3 }]);
+    expect([await tries("raise 'It cannot be written.'"), await tries("raise 'It cannot be written.'")]).toEqual([
+      "queued",
+      "failed",
+    ]);
+    await db.sql`update keyframe_private.settings set max_failures = default`;
+  });
+
   test("because it was submitted a million times → the others are handed out, and the sweep fails it at once", async () => {
     const { id, others } = await seedTen({ attempt: 1_000_000, lease_token: null });
     await db.sql`
@@ -239,6 +272,138 @@ describe("the sweep, with more rows in front that raise than it looks at", () =>
     await letTimePass();
     await db.sql`select keyframe_private.sweep()`;
     expect([(await readRow(db.sql, id)).admitted_at, await asides()]).toEqual([expect.any(Date), []]);
+  });
+});
+
+describe("a row whose trigger sleeps for longer than a call may take", () => {
+  const SLEEPS = "perform pg_sleep(60)";
+
+  /** As the workers and the jobs call: with a time limit. */
+  const inTime = async <T>(work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T> =>
+    (await db.sql.begin(async (sql) => {
+      await sql`set local statement_timeout = '1s'`;
+      return { value: await work(sql) };
+    })).value as T; // biome-ignore format: one line
+
+  const createWorkerDatabase = () =>
+    createDatabase(async (called, args) => {
+      const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
+      return await inTime(async (sql) => {
+        const rows = await sql.unsafe(
+          `select t as task from keyframe_worker.${called}(${names.join(", ")}) t`,
+          Object.values(args) as never[],
+        );
+        return rows.map(({ task }) => task);
+      }).catch((error) => {
+        throw new DatabaseError(called, 500, error.code);
+      });
+    }, null);
+
+  test("one of ten predictions to claim → the worker gets the nine others in its next claims; it is set aside, and ends", async () => {
+    const { id } = await seedPrediction(db.sql, bad, { columns: { ...NEW, next_attempt_at: ago(60) } });
+    const others: string[] = [];
+    for (let count = 0; count < 9; count++) others.push((await seedPrediction(db.sql, good, { columns: NEW })).id);
+    await db.sql`update keyframe_private.settings set max_failures = 1`;
+    const { claim: claimNext } = createWorkerDatabase();
+    const got: string[] = [];
+    const notes: unknown[] = [];
+    await withFailing(
+      "keyframe.predictions",
+      `new.id = '${id}'`,
+      async () => {
+        for (let claims = 0; claims < 5; claims++) {
+          const answer = await claimNext(64, () => ({}), 300, 0, 0).catch(() => null);
+          got.push(...(answer?.tasks.map((task) => task.id) ?? []));
+          notes.push(...(answer?.asides ?? []));
+        }
+        expect(got.toSorted()).toEqual(others.toSorted());
+        expect(notes).toEqual([{ kind: "claim", id, code: "57014", failures: 1 }]);
+        await inTime((sql) => sql`select keyframe_private.sweep()`);
+        expect((await asides()).map(({ kind, code }) => [kind, code])).toEqual([["claim", "57014"], ["fail", "57014"]]); // biome-ignore format: one line
+      },
+      SLEEPS,
+    );
+    await letTimePass();
+    await db.sql`select keyframe_private.sweep()`;
+    await db.sql`update keyframe_private.settings set max_failures = default`;
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
+  });
+
+  test("a prediction that is overdue, and an owner's next one → the sweep does what is behind them, and sets both aside", async () => {
+    const overdue = { deadline_at: ago(60), next_attempt_at: ago(-60) };
+    const first = await seedPrediction(db.sql, bad, { status: "processing", columns: overdue });
+    const behind = await seedPrediction(db.sql, good, { status: "processing", columns: { ...overdue, deadline_at: ago(1) } }); // biome-ignore format: one line
+    const waiting = await addWorld(db);
+    const next = await seedPrediction(db.sql, waiting, { columns: { ...NEW, admitted_at: null, deadline_at: null } });
+    const sleeping = `new.id in ('${first.id}', '${next.id}')`;
+    await withFailing(
+      "keyframe.predictions",
+      sleeping,
+      async () => {
+        for (let sweeps = 0; sweeps < 3; sweeps++) {
+          await inTime((sql) => sql`select keyframe_private.sweep()`);
+          await db.sql`update keyframe_private.set_aside set next_try_at = now() + interval '1 hour'`;
+        }
+      },
+      SLEEPS,
+    );
+    expect((await readRow(db.sql, behind.id)).status).toBe("failed");
+    expect(await asides()).toMatchObject([
+      { kind: "admit", subject: waiting.owner, code: "57014" },
+      { kind: "fail", subject: first.id, code: "57014" },
+    ]);
+  });
+
+  test("a submit to add after a lost lease → the claim sets it aside, and the next one brings the others", async () => {
+    const lost = await seedPrediction(db.sql, bad, { columns: { attempt: 1, next_attempt_at: ago(60) } });
+    const other = await seedPrediction(db.sql, good, { columns: NEW });
+    await withFailing(
+      "keyframe_private.provider_submits",
+      `new.prediction_id = '${lost.id}'`,
+      async () => {
+        await inTime((sql) => claim(sql, 10));
+        expect(await asides()).toMatchObject([{ kind: "resubmit", subject: lost.id, code: "57014" }]);
+        expect((await inTime((sql) => claim(sql, 10))).map(({ id }) => id)).toEqual([other.id]);
+      },
+      SLEEPS,
+    );
+  });
+
+  test("the end of a prediction whose owner's next one sleeps → recorded; the owner is set aside", async () => {
+    await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
+    const { id, lease } = await seedPrediction(db.sql, bad, { status: "storing" });
+    const next = await seedPrediction(db.sql, bad, { columns: { ...NEW, admitted_at: null, deadline_at: null } });
+    const end = () => inTime((sql) => complete(sql, id, lease));
+    await withFailing(
+      "keyframe.predictions",
+      `new.id = '${next.id}'`,
+      async () => expect(await end()).toBe(true),
+      SLEEPS,
+    );
+    await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
+    expect(await asides()).toMatchObject([{ kind: "admit", subject: bad.owner, code: "57014" }]);
+  });
+
+  test("and whoever cancels the call by hand → the call ends, and no row is set aside", async () => {
+    const { id } = await seedPrediction(db.sql, bad, { columns: NEW });
+    await withFailing(
+      "keyframe.predictions",
+      `new.id = '${id}'`,
+      async () => {
+        const calling = db.sql`/* by hand */ select keyframe_worker.claim_predictions(10, 60, one_by_one => true)`.then(
+          () => "answered",
+          ({ code }) => code,
+        );
+        await expect
+          .poll(
+            () => db.sql`
+            select pg_cancel_backend(pid) from pg_stat_activity where query like '/* by hand */%' and wait_event = 'PgSleep'`,
+          )
+          .toHaveLength(1);
+        expect([await calling, await asides()]).toEqual(["57014", []]);
+      },
+      SLEEPS,
+    );
   });
 });
 

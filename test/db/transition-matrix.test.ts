@@ -141,6 +141,7 @@ test.each(STATUSES)(
   "a plain update of a %s prediction → goes through where it is legal, even for a superuser",
   async (from) => {
     for (const to of STATUSES) {
+      if (from === to && isOver(from)) continue; // ended-predictions.test.ts
       await rolledBack(db.sql, async (sql) => {
         const { id } = await seedPrediction(sql, world, { status: from });
         // Every other column fits the new status, so only the move itself can be refused.

@@ -19,8 +19,8 @@ beforeEach(async () => {
 const DAY = 24 * 3_600_000;
 const upload = async (days: number, owner: string | null = world.owner, name = `${crypto.randomUUID()}.png`) => {
   await db.sql`
-    insert into storage.objects (bucket_id, name, owner_id, created_at)
-    values ('projects', ${name}, ${owner}, ${new Date(Date.now() - days * DAY)})`;
+    insert into storage.objects (bucket_id, name, owner_id, metadata, user_metadata, created_at)
+    values ('projects', ${name}, ${owner}, '{"size": 2048}', '{"width": 16, "height": 9}', ${new Date(Date.now() - days * DAY)})`;
   return `projects/${name}`;
 };
 const note = async (most = 1000) =>

@@ -118,7 +118,10 @@ test("a video of unknown price under a budget → said before it, and refused wi
   await card.getByText("price unknown").waitFor();
   await card.getByText("Your budget admits only known prices. Choose another model.").waitFor();
   await card.getByRole("button", { name: "Generate" }).click();
-  await card.getByRole("alert").getByText("Nobody knows what this model costs, and there is a budget.").waitFor();
+  await card
+    .getByRole("alert")
+    .getByText("No price is known for this model and input, and there is a budget.")
+    .waitFor();
 });
 
 test("settings are changed while the price is read → the old price is dimmed at once; the button and the price stay in the window", async () => {

@@ -60,7 +60,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await page.getByRole("link", { name: "The edit suite" }).click();
   await page.getByRole("heading", { level: 1, name: "The edit suite" }).waitFor();
 
-  await page.getByRole("button", { name: "Rotate…" }).click();
+  await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByLabel("Overlap in hours").fill("2");
   await page.getByText("Give your server the new secret before then, and no event is lost.").waitFor();
   await expectGoodLooks(page);
@@ -87,7 +87,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   expect((await arrived(3)).id).toBe(again.id);
   await page.getByText("3 attempts").waitFor();
 
-  await page.getByRole("button", { name: "Rotate…" }).click();
+  await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByLabel("Overlap in hours").fill("0");
   await page
     .getByText("All old secrets are revoked now: your server rejects requests until it has the new one")
@@ -104,7 +104,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   const former = (await shown.textContent()) ?? "";
   const closed = Promise.withResolvers<void>();
   await page.route("**/secret/rotate", (route) => closed.promise.then(() => route.continue()));
-  await page.getByRole("button", { name: "Rotate…" }).click();
+  await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -169,7 +169,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
       .evaluate((it) => it === document.activeElement),
   );
 
-  await list.getByRole("button", { name: "Recover…" }).click();
+  await list.getByRole("button", { name: "Recover deliveries…" }).click();
   const recovering = page.getByRole("dialog", { name: "Recover deliveries" });
   await recovering.getByRole("button", { name: "Recover", exact: true }).click();
   await recovering.getByText("Nothing to recover since then.").waitFor();
@@ -179,7 +179,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   await keyframe.webhooks.change(webhookId, { enabled: false });
   await project("The missed one");
   await keyframe.webhooks.change(webhookId, { enabled: true });
-  await list.getByRole("button", { name: "Recover…" }).click();
+  await list.getByRole("button", { name: "Recover deliveries…" }).click();
   await recovering.getByLabel("Since").fill("2026-01-01T00:00");
   await recovering.getByRole("button", { name: "Recover", exact: true }).click();
   await recovering.getByText("Sending 1 delivery again.").waitFor();
@@ -250,7 +250,7 @@ test("an endpoint that fails for three days, and one for an hour → recovery is
     await page.goto("/#/webhooks");
     await page.reload();
     await page.getByRole("link", { name: "Failing" }).click();
-    await page.getByRole("button", { name: "Recover…" }).click();
+    await page.getByRole("button", { name: "Recover deliveries…" }).click();
     return await page.getByLabel("Since").inputValue();
   };
   const days = (count: number) => new Date(Date.now() - count * 86_400_000);

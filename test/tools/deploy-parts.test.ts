@@ -1,13 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { runProgram } from "../../local/stack/supabase-cli.ts";
-import { scheduledJobs } from "../../tools/deploy/database-stages.ts";
 import { secretsStage } from "../../tools/deploy/function-stages.ts";
-import { sha256Hex } from "../../tools/digests.ts";
 import { createSecretKeeper } from "../../tools/deploy/reporting.ts";
 import { readDeployArguments, readDeploySettings } from "../../tools/deploy/settings.ts";
 import { createSupabaseCli, explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
+import { sha256Hex } from "../../tools/digests.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
 
 const GIVEN = readDeployArguments(["--project", PROJECT]);
@@ -63,23 +61,6 @@ test.each([
 ])("%s = %j, which a function would refuse → refused by its name, its value not repeated", (name, value) => {
   expect(() => read({ [name]: value })).toThrow(name);
   expect(() => read({ [name]: value })).not.toThrow("pass-word");
-});
-
-test("the migrations → every cron.schedule in them is found, and made only where it is missing", async () => {
-  const texts = (await readMigrations()).map(({ text }) => text);
-  const jobs = scheduledJobs(texts);
-  expect(jobs).toHaveLength(texts.join("").match(/^select cron\.schedule\(/gm)?.length ?? 0);
-  expect(jobs).toContain(
-    "select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()') where not exists (select from cron.job where jobname = 'keyframe-sweep');",
-  );
-});
-
-test("a job scheduled anew or unscheduled by a later migration → the last word counts", () => {
-  const first =
-    "select cron.schedule('a', '1 second', 'select 1');\nselect cron.schedule('b', '* * * * *', 'x; ''y''');";
-  const second = "select cron.unschedule('a');\nselect cron.schedule('b',\n  '5 seconds', 'select 2');";
-  expect(scheduledJobs([first])).toHaveLength(2);
-  expect(scheduledJobs([first, second])).toEqual([expect.stringContaining("'5 seconds', 'select 2') where")]);
 });
 
 test("what is printed → shows no secret, and ordinary words", () => {

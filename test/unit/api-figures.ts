@@ -4,7 +4,7 @@ import { type ServiceFigures, serviceFigures } from "../../shared/contract/servi
 /** Figures of which every part was read. */
 export type AllFigures = { [Part in keyof ServiceFigures]: NonNullable<ServiceFigures[Part]> };
 
-/** Figures in which every number is another one, every switch is on, every choice its first, every text null and every list empty. */
+/** Figures in which every number is another one, every switch is on, every choice its first, every text null, every list empty and the sweep the only job. */
 export function sampleFigures(): AllFigures {
   let last = 100;
   const sampleOf = (schema: unknown): unknown => {
@@ -14,7 +14,8 @@ export function sampleFigures(): AllFigures {
       return Object.fromEntries(Object.entries(schema.shape).map(([name, inner]) => [name, sampleOf(inner)]));
     }
     if (schema instanceof z.ZodArray) return [];
-    if (schema instanceof z.ZodRecord) return {};
+    if (schema instanceof z.ZodRecord)
+      return schema.valueType instanceof z.ZodObject ? { sweep: sampleOf(schema.valueType) } : {};
     if (schema instanceof z.ZodEnum) return schema.options[0];
     if (schema instanceof z.ZodBoolean) return true;
     if (schema instanceof z.ZodString) return "text";

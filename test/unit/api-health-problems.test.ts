@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Blocker, LastKick, ServiceFigures, WorkerFigures } from "../../shared/contract/service.ts";
+import type { Blocker, LastKick, Part, ServiceFigures, WorkerFigures } from "../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { isOlder } from "../../supabase/functions/api/routes/health.ts";
 import { problemsOf } from "../../supabase/functions/api/runbook/problems.ts";
 import { type AllFigures, sampleFigures } from "./api-figures.ts";
-import { SECRET_KEY, startApi } from "./api-fixture.ts";
+import { OWNER, SECRET_KEY, startApi } from "./api-fixture.ts";
 
 const NO_KICK: LastKick = {
   outcome: "none",
@@ -13,7 +13,9 @@ const NO_KICK: LastKick = {
   madeSeconds: null,
   acknowledgedAfterSeconds: null,
 };
-const JOB = { scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0 };
+const JOB = {
+  ...{ scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0, lastError: null, isLate: false },
+};
 
 const WORKER: WorkerFigures = {
   ...{ claimedSeconds: 1, oldestKickSeconds: null, slowestKickSeconds: 0.01, callSeconds: 0.004, slowRequests: 0 },
@@ -36,6 +38,7 @@ const NOT_DUE = {
 const BLOCKER: Blocker = {
   ...{ pid: 7, role: "app", seconds: 20.6, isIdle: false, blocks: 0, tables: "keyframe.projects", locksTables: false },
 };
+const CALLER = { ownerId: OWNER, calls: 6, called: "read_usage", seconds: 4.4 };
 const ASIDE = {
   ...{
     kind: "prune",
@@ -59,8 +62,8 @@ function figures(parts: Partial<ServiceFigures> = {}): AllFigures {
     settings: { isReadOnly: false, hasSettings: true, missingSecrets: [], clockBackSeconds: null },
     due: NOT_DUE,
     setAside: { count: 1, kinds: { claim: 1 }, oldest: { ...ASIDE, code: "55P03", seconds: 19.9 } },
-    calls: { slow: 4, slowest: "read_usage", slowestSeconds: 9 },
-    sweep: JOB,
+    calls: { slow: 4, slowest: "read_usage", slowestSeconds: 9, owners: [] },
+    jobs: { sweep: JOB, "merge-costs": JOB },
     costs: COSTS,
     ...(parts as Partial<AllFigures>), // a part may be null: that is what problemsOf takes
   };
@@ -90,9 +93,9 @@ describe("no problem", () => {
     expect(afterKick(kick, oldest)).toEqual([]);
   });
 
-  test("a kick that is to be sent within the next seconds; a sweep a minute ago", () => {
+  test("a kick that is to be sent within the next seconds; a job that failed, and is not late", () => {
     const kicks = { ...figures().kicks, unsent: 1, oldestUnsentSeconds: 19.9 };
-    expect(problemsOf(figures({ kicks, sweep: { ...JOB, lastSuccessSeconds: 60 } }))).toEqual([]);
+    expect(problemsOf(figures({ kicks, jobs: { prune: { ...JOB, failures: 1, lastError: "it broke" } } }))).toEqual([]);
   });
 });
 
@@ -216,8 +219,13 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   ],
   [
     "many long calls",
-    { calls: { slow: 5, slowest: "read_usage", slowestSeconds: 9.6 } },
+    { calls: { slow: 5, slowest: "read_usage", slowestSeconds: 9.6, owners: [] } },
     /^5 database calls have run for over 2 s, the longest for 10 s, most of them read_usage: .*rate_limits/,
+  ],
+  [
+    "an owner with many calls that take long",
+    { calls: { slow: 0, slowest: null, slowestSeconds: null, owners: [CALLER] } },
+    /^Owner 7d3f1c52-\S+ has 6 database calls at once that have taken 4 s together, most of them read_usage: .*max_calls_per_owner.*ban the account/,
   ],
   [
     "a model that takes many places",
@@ -243,6 +251,40 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     "work that is late",
     { due: { ...NOT_DUE, submit: 30, delivery: 44.4, remove: 3600 } },
     /^Work is due and not done: a submit to the provider for 30 s, the removal of a file for 3600 s, a delivery for 44 s\. /,
+  ],
+  [
+    "late deliveries, most of them of one owner",
+    {
+      due: { ...NOT_DUE, delivery: 44.4 },
+      deliveries: {
+        ...figures().deliveries,
+        unsignedEndpoints: 0,
+        largest: [{ ownerId: OWNER, subject: "e1", count: 90, of: 120 }],
+      },
+    },
+    /^Work is due and not done: a delivery for 44 s\. 90 of 120 pending deliveries are of owner 7d3f1c52-\S+, most of them to endpoint e1: .*webhook_endpoints set enabled = false/,
+  ],
+  [
+    "late submits, most of them of one owner",
+    {
+      due: { ...NOT_DUE, submit: 31 },
+      predictions: {
+        ...figures().predictions,
+        largest: [{ ownerId: OWNER, subject: "acme/slow", count: 500, of: 1000 }],
+      },
+    },
+    /^Work is due and not done: a submit to the provider for 31 s\. 500 of 1000 due predictions are of owner 7d3f1c52-\S+, most of them of the model acme\/slow: .*max_active_per_owner/,
+  ],
+  [
+    "late submits of many owners",
+    {
+      due: { ...NOT_DUE, submit: 31 },
+      predictions: {
+        ...figures().predictions,
+        largest: [{ ownerId: OWNER, subject: "acme/slow", count: 499, of: 1000 }],
+      },
+    },
+    /^Work is due and not done: a submit to the provider for 31 s\. If nothing else here says why/,
   ],
   [
     "a kick behind others' requests",
@@ -288,12 +330,27 @@ test("a database that pg_net does not work for → the setting is named, not a w
   ]);
 });
 
-test.each([
-  ["switched off", { scheduled: false }, /pg_cron does not have the job/],
-  ["that has never ended well", { lastSuccessSeconds: null }, /cron\.job_run_details/],
-  ["that last ended well a while ago", { lastSuccessSeconds: 60.1 }, /cron\.job_run_details/],
-])("a sweep %s → one problem", (_, sweep, sentence) => {
-  expect(problemsOf(figures({ sweep: { ...JOB, ...sweep } }))).toEqual([expect.stringMatching(sentence)]);
+test.each<[string, Part<"jobs">, RegExp]>([
+  [
+    "switched off or gone",
+    { "delete-parts": { ...JOB, scheduled: false }, sweep: { ...JOB, scheduled: false, isLate: true }, prune: JOB },
+    /^pg_cron does not have the jobs keyframe-delete-parts, keyframe-sweep, or they are switched off: .*schedule_jobs\(\)\.$/,
+  ],
+  [
+    "that fails",
+    { sweep: JOB, "merge-costs": { ...JOB, failures: 9, lastError: "ERROR:  it broke.", isLate: true } },
+    /^The job keyframe-merge-costs fails: ERROR: {2}it broke\. Change what its error names\. .*cron\.job_run_details/,
+  ],
+  [
+    "that has not run for long, or never",
+    {
+      sweep: { ...JOB, lastSuccessSeconds: 61.2, isLate: true },
+      prune: { ...JOB, lastSuccessSeconds: null, isLate: true },
+    },
+    /^Jobs have not ended well for too long: keyframe-sweep \(61 s ago\), keyframe-prune \(not in its log\)\. .*pg_cron is off/,
+  ],
+])("a job %s → one problem, which names it and says what to do", (_, jobs, sentence) => {
+  expect(problemsOf(figures({ jobs }))).toEqual([expect.stringMatching(sentence)]);
 });
 
 const GONE = {
@@ -337,6 +394,22 @@ test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and t
       problems: [expect.stringContaining("KEYFRAME_KICK_SECRET of the functions")],
     },
   ]);
+});
+
+test("a hundred requests without a token at once → one call of the database at a time answers them", async () => {
+  let open = 0;
+  let most = 0;
+  const api = await startApi(async () => {
+    most = Math.max(most, ++open);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    open--;
+    return Response.json({ now: "2026-11-21", schema: SCHEMA_VERSION });
+  });
+  onTestFinished(api.stop);
+  const ask = async () => (await api.call("/api/health")).status;
+  expect(await Promise.all(Array.from({ length: 100 }, ask))).toEqual(Array(100).fill(200));
+  expect(most).toBe(1);
+  expect(await ask()).toBe(200);
 });
 
 test.each([

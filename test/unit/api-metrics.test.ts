@@ -20,15 +20,17 @@ test("every figure but the size of a worker, and the row that fails for longest 
     JSON.stringify(FIGURES, (key, value) => (key === "of" || key === "oldest" ? null : value))
       .match(/\d+/g)
       ?.map(Number) ?? [];
-  const switches = [1, 1, 1, 1, 1, 1, 1]; // spending is stopped, settings exist, read-only, two jobs are scheduled, two kicks work
+  const switches = [1, 1, 1, 1, 1, 1, 1]; // spending is stopped, settings exist, read-only, the job is scheduled and late, two kicks work
   // No model is unavailable, no transaction open, nobody blocked, no part unread, no work of two workers slow.
   switches.push(...Array(6).fill(0));
   expect(Object.values(samplesOf(FIGURES)).toSorted()).toEqual([...numbers, ...switches].toSorted());
 });
 
 test("a kick that is refused, a job that is off, nothing that waits → 0; what is not known is left out", () => {
-  const { predictions, deliveries, events, kicks, lastKicks, workers, sweep, prune, fileRemovals } = FIGURES;
+  const { predictions, deliveries, events, kicks, lastKicks, workers, jobs, fileRemovals } = FIGURES;
   const { generate, deliver } = lastKicks;
+  const { sweep } = jobs;
+  if (!sweep) throw new Error("There is no sample of a job.");
   const samples = samplesOf({
     ...FIGURES,
     predictions: { ...predictions, oldestDueSeconds: null },
@@ -38,7 +40,7 @@ test("a kick that is refused, a job that is off, nothing that waits → 0; what 
       deliver: { ...deliver, outcome: "answered", acknowledgedAfterSeconds: null },
     },
     workers: { ...workers, generate: { ...workers.generate, oldestKickSeconds: null } },
-    sweep: { ...sweep, scheduled: false, lastSuccessSeconds: null },
+    jobs: { sweep: { ...sweep, scheduled: false, lastSuccessSeconds: null, isLate: false }, prune: sweep },
   });
   expect(samples).toMatchObject({
     predictions_oldest_due_seconds: 0,
@@ -47,7 +49,8 @@ test("a kick that is refused, a job that is off, nothing that waits → 0; what 
     'deliveries{state="held"}': deliveries.held,
     'events_5m{type="generation.failed"}': events.generationFailed,
     'kicks_5m{outcome="refused"}': kicks.refused,
-    'cron_last_success_seconds{job="prune"}': prune.lastSuccessSeconds,
+    'cron_last_success_seconds{job="prune"}': sweep.lastSuccessSeconds,
+    'cron_late{job="prune"}': 1,
     file_removals_oldest_due_seconds: fileRemovals.oldestDueSeconds,
     'last_kick_ok{function="deliver"}': 0,
     'last_kick_status{function="deliver"}': deliver.status,

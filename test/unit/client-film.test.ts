@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { safeFileName } from "../../client/film.ts";
+import { detectMedia } from "../../shared/media/media.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { bundle } from "../support/client/bundle.ts";
 import { readClip } from "../support/media/clips.ts";
@@ -35,8 +36,8 @@ const PAGE = `
 async function makeShot(channels) {
   const target = new BufferTarget();
   const output = new Output({ format: new Mp4OutputFormat(), target });
-  const canvas = new OffscreenCanvas(64, 64);
-  canvas.getContext("2d").fillRect(0, 0, 32, 32);
+  const canvas = new OffscreenCanvas(128, 320);
+  canvas.getContext("2d").fillRect(0, 0, 128, 320);
   const video = new CanvasSource(canvas, { codec: "avc", bitrate: 100_000 });
   const sound = new AudioBufferSource({ codec: "opus", bitrate: 64_000 });
   output.addVideoTrack(video);
@@ -53,7 +54,7 @@ async function makeShot(channels) {
 }
 async function join(shots, options, make = joinFilm) {
   const files = await Promise.all(shots);
-  const output = (path) => ({ path: String(path), url: URL.createObjectURL(files[path]), width: 321, height: 180, hasAudio: true });
+  const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true });
   return await make({ shots: files.map((_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, options);
 }
 const command = async (shots) => /^ffmpeg .*$/m.exec(await (await join(shots, {}, zipFilm)).text())[0];
@@ -66,19 +67,26 @@ async function measure(film) {
   const begins = (moments) => moments.filter(([, isOn], at) => isOn && !moments[at - 1]?.[1]).map(([second]) => second);
   const pictures = [];
   for await (const { canvas, timestamp } of new CanvasSink(video, { width: 16, height: 16, fit: "fill" }).canvases()) {
-    const { data } = canvas.getContext("2d").getImageData(0, 0, 16, 16);
+    const { data } = canvas.getContext("2d").getImageData(7, 7, 2, 2); // within the bars of a picture of another shape
     pictures.push([timestamp, data.reduce((sum, one) => sum + one) / data.length > 220]);
   }
   const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await film.arrayBuffer());
   const [samples, parts] = [sound.getChannelData(0), []];
   for (let at = 0; at < samples.length; at += 240) parts.push([at / 48_000, samples.slice(at, at + 240).some((one) => Math.abs(one) > 0.05)]);
   return {
+    codec: await video.getCodec(),
     size: [await video.getDisplayWidth(), await video.getDisplayHeight()],
     packets: [await count(video), await count(audio)],
+    tracks: (await input.getTracks()).length,
     seconds: await video.computeDuration(),
+    soundSeconds: await audio?.computeDuration(),
     flashes: begins(pictures),
     beeps: begins(parts),
   };
+}
+async function lengthOf(file) {
+  const input = new Input({ source: new BlobSource(await file), formats: [MP4] });
+  return await (await input.getPrimaryVideoTrack()).computeDuration();
 }
 async function hear(shots) {
   const film = await join(shots.map(makeShot));
@@ -100,7 +108,8 @@ test.each([
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
 });
 
-const clip = (bytes: Uint8Array<ArrayBuffer>) => `new Blob([new Uint8Array([${bytes}])])`;
+const clip = (bytes: Uint8Array<ArrayBuffer>) =>
+  `new Blob([new Uint8Array([${bytes}])], { type: "${detectMedia(bytes)}" })`;
 const measure = (clips: Uint8Array<ArrayBuffer>[]) => page.evaluate<object>(`join([${clips.map(clip)}]).then(measure)`);
 /** At these seconds, within a packet of sound. */
 const near = (moments: number[]) => moments.map((one) => expect.closeTo(one, 1.6));
@@ -108,6 +117,14 @@ const near = (moments: number[]) => moments.map((one) => expect.closeTo(one, 1.6
 test.each<[what: string, clips: string[], expected: object]>([
   ["a first packet of sound that is longer", ["first-packet-longer.mp4"], { packets: [72, 142] }],
   ["quicktime.mov", ["quicktime.mov"], { packets: [72, 142] }],
+  ["a QuickTime file without a brand", ["no-brand.mov"], { packets: [72, 142] }],
+  ["WebM → copied", ["vp9-opus.webm", "vp9-opus.webm"], { packets: [144, expect.any(Number)] }],
+  [
+    "WebM of VP8, which few players know in an MP4 → encoded again",
+    ["vp8-vorbis.webm"],
+    { codec: expect.not.stringMatching("vp8") },
+  ],
+  ["MP4, WebM and Matroska → encoded again", ["plain.mp4", "vp9-opus.webm", "h264.mkv"], {}],
   ["fragments", ["fragments.mp4"], { packets: [72, 142] }],
   ["fragments with an index", ["fragments-indexed.mp4"], { packets: [72, 142] }],
   ["fragments behind a part in the header", ["fragments-after-movie.mp4"], { packets: [72, 142] }],
@@ -130,6 +147,23 @@ test.each<[what: string, clips: string[], expected: object]>([
     flashes: near(ones),
     beeps: near(beeps),
     seconds: expect.closeTo(3 * clips.length, 1),
+  });
+});
+
+test("clips of other sizes, turns and codecs, and one without sound → two tracks in the size of the first, as long as the clips together", async () => {
+  const kinds = ["plain.mp4", "turned.mp4", "pixels-wide.mp4", "av1.mp4", "vp9-opus.mp4"].map((name) =>
+    clip(readClip(name)),
+  );
+  const shots = `[${[...kinds, "makeShot(0)", clip(readClip("plain.mp4"))]}]`;
+  const lengths = await page.evaluate<number[]>(`Promise.all(${shots}.map(lengthOf))`);
+  const together = expect.closeTo(
+    lengths.reduce((sum, one) => sum + one),
+    1,
+  );
+  const moments = near([1, 4, 7, 10, 13, 17]);
+  expect(await page.evaluate<object>(`join(${shots}).then(measure)`)).toMatchObject({
+    ...{ tracks: 2, size: [320, 180], seconds: together, soundSeconds: together },
+    ...{ flashes: moments, beeps: moments },
   });
 });
 
@@ -158,7 +192,10 @@ const COPIED = "ffmpeg -f concat -safe 0 -i list.txt -c copy film.mp4";
 test.each([
   ["the same", ["plain.mp4", "plain.mp4"], null],
   ["the same in a QuickTime file", ["plain.mp4", "quicktime.mov"], null],
+  ["the same in another WebM", ["vp9-opus.webm", "vp9-opus.webm"], null],
+  ["VP8, which ffmpeg does not write into an MP4", ["vp8-vorbis.webm", "vp8-vorbis.webm"], `"02-Shot.webm"`],
   ["another codec", ["plain.mp4", "hevc.mp4"], "fps=24,"],
+  ["a WebM", ["plain.mp4", "vp9-opus.webm"], `"02-Shot.webm"`],
   ["another codec of sound, too", ["plain.mp4", "vp9-opus.mp4"], "fps=24,"],
   [
     "another rate and one channel",
@@ -173,7 +210,8 @@ test.each([
   async (_, clips, part) => {
     const told = await page.evaluate<string>(`command([${clips.map((name) => clip(readClip(name)))}])`);
     if (part === null) expect(told).toBe(COPIED);
-    else expect(told).toMatch(/^ffmpeg -i "01-Shot\.mp4" -i "02-Shot\.mp4" -filter_complex .* film\.mp4$/);
+    else
+      expect(told).toMatch(/^ffmpeg -i "01-Shot\.(mp4|webm)" -i "02-Shot\.(mp4|webm)" -filter_complex .* film\.mp4$/);
     expect(told).toContain(part ?? "-c copy");
   },
 );
@@ -189,11 +227,11 @@ const reason = (words: string) => [
   `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`,
 ];
 
-test("no shots, no MP4, no encoder for shots that differ, more than memory holds, stopped while it writes, a file that takes no more → each ends with its code and its sentence", async () => {
+test("no shots, no video, no encoder for shots that differ, more than memory holds, stopped while it writes, a file that takes no more → each ends with its code and its sentence", async () => {
   const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
   expect(await refused("[]")).toEqual(["video_missing", "This film has no shots yet."]);
-  expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(reason("shot 2 is no MP4 that it can read"));
-  const [code] = await refused(`[makeShot(1)], { downloads: new Map([["0", { size: 1_000_000_001 }]]) }`);
+  expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(reason("shot 2 is no video that it can read"));
+  const [code] = await refused(`[makeShot(1)], { downloads: new Map([["0.mp4", { size: 1_000_000_001 }]]) }`);
   expect(code).toBe("too_large");
   const stopAtSecond = `const stopped = new AbortController();
     const onProgress = ({ doing, shot }) => doing === "joining" && shot === 2 && stopped.abort(new Error("Stopped."));

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { DatabaseError } from "../../shared/platform/call-database.ts";
 import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
 
-/** Claims with 64 free places; `errors` are what the first calls end with. Returns how many tasks each call asked for. */
-async function claimAgainAndAgain(errors: Error[], calls: number): Promise<number[]> {
-  const asked: number[] = [];
+/** Claims with 64 free places; `errors` are what the first calls end with. Returns what each call asked for. */
+async function claimAgainAndAgain(errors: Error[], calls: number): Promise<(number | string)[]> {
+  const asked: (number | string)[] = [];
   const { claim } = createDatabase(async (_called, args) => {
-    asked.push(Number(args.max_rows));
+    asked.push(args.one_by_one ? `${args.max_rows} one by one` : Number(args.max_rows));
     const error = errors.shift();
     if (error) throw error;
     return [];
@@ -21,9 +21,14 @@ test.each([
   ["no answer", failed(0, "")],
   ["statement_timeout", failed(500, "57014")],
 ])(
-  "claims that end with %s → the next ask for a quarter, down to one, and for twice as many after each success",
+  "claims that end with %s → the next ask for a quarter, one by one, and for twice as many after each success",
   async (_what, error) => {
-    expect(await claimAgainAndAgain([error, error], 8)).toEqual([10, 3, 1, 2, 4, 8, 10, 10]);
+    expect(await claimAgainAndAgain([error, error], 8)).toEqual([
+      10,
+      ...[3, 1, 2, 4, 8].map((most) => `${most} one by one`),
+      10,
+      10,
+    ]);
   },
 );
 

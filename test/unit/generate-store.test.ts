@@ -4,7 +4,7 @@ import { DatabaseError } from "../../shared/platform/call-database.ts";
 import { readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { store } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import type { StoreTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
-import { readClip } from "../support/media/clips.ts";
+import { patched, readClip } from "../support/media/clips.ts";
 import { receive } from "../support/receiver/raw-receiver.ts";
 import * as kit from "./generate-fixture.ts";
 
@@ -59,11 +59,45 @@ test("a video that plays, though letters follow its end → stored as it is, and
   expect(lines.join()).toContain('"note":"bytes_after_end"');
 });
 
+test.each<[name: string, type: string]>([
+  ["vp9-opus.webm", "video/webm"],
+  ["h264.mkv", "video/x-matroska"],
+  ["no-brand.mov", "video/mp4"],
+])(
+  "a video as %s, whatever its server calls it → stored as %s, with its sides, its length and its sound",
+  async (name, type) => {
+    const bytes = readClip(name);
+    const headers = { "content-type": "application/octet-stream" };
+    const { calls } = await run(
+      answering(() => new Response(bytes, { headers })),
+      { task: { step: "video" } },
+    );
+    const extension = name === "no-brand.mov" ? "mp4" : name.split(".").at(-1);
+    expect(storage.files.get(`/keyframe-outputs/${NAME}.${extension}`)).toEqual({ bytes, contentType: type });
+    const facts = { width: 320, height: 180, duration_seconds: expect.closeTo(3, 1), has_audio: true };
+    expect(calls).toEqual([["complete", expect.objectContaining({ content_type: type, ...facts })]]);
+  },
+);
+
+test("a video that says it lasts a week, its pictures too → stored without a length, and the log has a note", async () => {
+  const week = patched(readClip("plain.mp4"), "mvhd", 20, [0x24, 0x0c, 0x84, 0]);
+  const bytes = patched(patched(week, "mdhd", 16, [0, 0, 0, 1]), "stts", 12, [0, 0x10, 0, 0]);
+  const { calls, lines } = await run(
+    answering(() => new Response(bytes)),
+    { task: { step: "video" } },
+  );
+  expect(calls).toEqual([
+    ["complete", expect.objectContaining({ width: 320, duration_seconds: null, has_audio: true })],
+  ]);
+  expect(lines.join()).toContain('"note":"odd_duration"');
+});
+
 const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
 const after = (retry_reason: string): Options => ({ task: { retry_reason } });
 type Case = [answered: string, answer: (request: Request) => Response, calls: unknown[], Options?];
 test.each<Case>([
   ["a web page", () => new Response("<html>"), [failed("output_not_usable")]],
+  ["an SVG", () => new Response(`<svg xmlns="http://www.w3.org/2000/svg"/>`), [failed("output_not_usable")]],
   ["an image for a video", image, [failed("output_not_usable")], { task: { step: "video" } }],
   ["a PNG with a wrong end", () => new Response(kit.PNG.subarray(0, -16)), [failed("output_not_usable")]],
   ["a file without end", () => new Response(endless()), [failed("output_too_large")], { maxBytes: 100_000 }],
@@ -140,7 +174,7 @@ test("an output of another kind that goes on → its transfer is ended", async (
   const closed = Promise.withResolvers<void>();
   const page = await receive((socket) => {
     socket.once("close", () => closed.resolve());
-    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n<!doctype html><html>");
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n<!doctype html><html>${" ".repeat(64)}`);
   });
   expect((await run(`${page.url}/out.png`)).calls).toEqual([failed("output_not_usable")]);
   const ended = performance.now();

@@ -115,7 +115,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
       };
       const endpoints = deliveries.length > 0 ? [claimed] : [];
       const max_open = { [endpoint_id]: 8 };
-      const claim = { endpoints, kept: [endpoint_id], lost: [], max_open, others_wait: false };
+      const claim = { endpoints, kept: [endpoint_id], lost: [], max_open, others_wait: false, set_aside: [] };
       return { unrecorded: [], claim, claim_error: null };
     });
     const url = await bootHosted("keyframe-deliver", database);

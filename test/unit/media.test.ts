@@ -4,18 +4,25 @@ import * as media from "mediabunny";
 import { describe, expect, test } from "vitest";
 import { detectMedia, type MediaType, UnusableMedia, sniffImage } from "../../shared/media/media.ts";
 import { createMediaReader } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
-import { CLIPS, patched, readClip } from "../support/media/clips.ts";
+import { bmpOf } from "../support/media/images.ts";
+import { CLIPS, patched, readClip, recorded } from "../support/media/clips.ts";
 
 const canvas = createCanvas(200, 100);
 canvas.getContext("2d").fillRect(10, 10, 50, 50);
 const png = new Uint8Array(canvas.encodeSync("png"));
 const jpeg = new Uint8Array(canvas.encodeSync("jpeg"));
 const webp = new Uint8Array(canvas.encodeSync("webp"));
-const images: [MediaType, Uint8Array][] = [
+const uploads: [MediaType, Uint8Array][] = [
   ["image/png", png],
   ["image/jpeg", jpeg],
   ["image/webp", webp],
 ];
+const others: [MediaType, Uint8Array][] = [
+  ["image/gif", new Uint8Array(canvas.encodeSync("gif"))],
+  ["image/avif", new Uint8Array(canvas.encodeSync("avif"))],
+  ["image/bmp", bmpOf(200, -100)],
+];
+const images = [...uploads, ...others];
 
 function read(type: MediaType, bytes: Uint8Array, chunkBytes = bytes.byteLength) {
   const reader = createMediaReader(type);
@@ -26,7 +33,8 @@ function read(type: MediaType, bytes: Uint8Array, chunkBytes = bytes.byteLength)
 test.each(images)("a %s → its kind and size: in a larger buffer, and in chunks however it is cut", (type, bytes) => {
   const buffer = new Uint8Array(bytes.length + 7);
   buffer.set(bytes, 7);
-  expect(sniffImage(buffer.subarray(7))).toEqual({ contentType: type, width: 200, height: 100 });
+  const isUploaded = uploads.some(([kind]) => kind === type);
+  expect(sniffImage(buffer.subarray(7))).toEqual(isUploaded ? { contentType: type, width: 200, height: 100 } : null);
   expect(detectMedia(bytes)).toBe(type);
   for (const chunkBytes of [1, 10, 1000, bytes.byteLength]) {
     expect(read(type, bytes, chunkBytes)).toEqual({ width: 200, height: 100, durationSeconds: null, hasAudio: null });
@@ -39,7 +47,7 @@ test.each(images)("a %s cut off within its header, or with noise behind its sign
   for (const broken of [bytes.subarray(0, 14), noise]) expect(() => read(type, broken)).toThrow(UnusableMedia);
 });
 
-test.each(images.filter(([type]) => type !== "image/jpeg"))(
+test.each(uploads.filter(([type]) => type !== "image/jpeg"))(
   "a %s that lacks its last bytes → unusable",
   (type, bytes) => {
     expect(() => read(type, bytes.subarray(0, -20))).toThrow(UnusableMedia);
@@ -57,11 +65,11 @@ test("a PNG with as many bytes behind its end as there may be → read as it is 
   }
 });
 
-test("a JPEG whose size stands behind 300 KB of metadata → found", () => {
+test("a JPEG whose size stands behind 3 MB of metadata → found", () => {
   const segment = new Uint8Array(60_004);
   segment.set([0xff, 0xe2, (60_002 >> 8) & 255, 60_002 & 255]);
-  const parts = [jpeg.subarray(0, 2), ...Array.from({ length: 5 }, () => segment), jpeg.subarray(2)];
-  const bytes = new Uint8Array(parts.flatMap((part) => [...part]));
+  const parts = [jpeg.subarray(0, 2), ...Array.from({ length: 50 }, () => segment), jpeg.subarray(2)];
+  const bytes = new Uint8Array(Buffer.concat(parts));
   expect(read("image/jpeg", bytes, 4096)).toEqual({ width: 200, height: 100, durationSeconds: null, hasAudio: null });
 });
 
@@ -136,13 +144,27 @@ test.each([
   expect(sniffImage(changed(png, 16, [...u32(width), ...u32(height)])) !== null).toBe(taken);
 });
 
+test("a frame that is larger than an upload may be → its size, up to what browsers show", () => {
+  const sized = (width: number, height: number) => read("image/png", changed(png, 16, [...u32(width), ...u32(height)]));
+  expect(sized(20_000, 10_000)).toMatchObject({ width: 20_000, height: 10_000 });
+  expect(() => sized(0xffffffff, 0xffffffff)).toThrow("too large to be shown");
+});
+
+test("an AVIF whose list of properties has a million entries → unusable, not another error", () => {
+  const entries = new Uint8Array(8 + 3_000_000);
+  entries.set(u32(1_000_000), 4);
+  const meta = box("meta", zeros(4), box("iprp", box("ipma", entries)));
+  const brand = box("ftyp", ascii("avif"), zeros(4));
+  expect(() => read("image/avif", new Uint8Array(Buffer.concat([brand, meta])))).toThrow(UnusableMedia);
+});
+
 // What another reader finds in a real film: test/e2e/film.
 
 const words = (...values: number[]) => new Uint8Array(values.flatMap(u32));
 const ascii = (value: string) => new Uint8Array(text(value));
-const join = (...parts: Uint8Array[]) => new Uint8Array(parts.flatMap((part) => [...part]));
+const join = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts));
 const box = (type: string, ...content: Uint8Array[]) => {
-  const body = join(...content);
+  const body = Buffer.concat(content);
   return join(words(body.byteLength + 8), ascii(type), body);
 };
 const zeros = (count: number) => new Uint8Array(count);
@@ -235,29 +257,111 @@ test.each<[string, Uint8Array, note: string]>([
 
 /** What another reader finds. Fragments are as long as their pictures; it reads none behind a moov that has samples. */
 async function readByLibrary(bytes: Uint8Array<ArrayBuffer>, isFragmented: boolean) {
-  const input = new media.Input({ source: new media.BufferSource(bytes), formats: [media.MP4, media.QTFF] });
+  const input = new media.Input({ source: new media.BufferSource(bytes), formats: media.ALL_FORMATS });
   const track = await input.getPrimaryVideoTrack();
   if (!track) throw new Error("There is no picture.");
   const pictures = (await track.computeDuration()) - (await track.getFirstTimestamp());
   return {
     width: await track.getDisplayWidth(),
     height: await track.getDisplayHeight(),
-    // mvhd counts in milliseconds.
-    durationSeconds: expect.closeTo(isFragmented ? pictures : await input.computeDuration(), 2),
+    // mvhd counts in milliseconds; a WebM's length counts what is cut off at the beginning of Opus.
+    durationSeconds: expect.closeTo(
+      isFragmented ? pictures : await input.computeDuration(),
+      (await input.getFormat()) === media.WEBM ? 1 : 2,
+    ),
     hasAudio: (await input.getPrimaryAudioTrack()) !== null,
   };
 }
 
 test.each(CLIPS)(
-  "%s → sides as shown, duration and sound as mediabunny finds them, however it is cut",
+  "%s → its type, sides as shown, duration and sound as mediabunny finds them, however it is cut",
   async (name) => {
     const bytes = readClip(name);
-    const found = await readByLibrary(bytes, name.startsWith("fragments"));
+    const type = detectMedia(bytes) as MediaType;
+    const ending = name.split(".").at(-1);
+    expect(type).toBe(ending === "webm" ? "video/webm" : ending === "mkv" ? "video/x-matroska" : "video/mp4");
+    // mediabunny reads no file without a brand.
+    const found = await readByLibrary(
+      name === "no-brand.mov" ? readClip("quicktime.mov") : bytes,
+      name.startsWith("fragments"),
+    );
     const isHidden = name === "fragments-after-movie.mp4";
     for (const chunkBytes of [undefined, 1, 1000])
-      expect(read("video/mp4", bytes, chunkBytes)).toEqual({ ...found, ...(isHidden && { durationSeconds: 3 }) });
+      expect(read(type, bytes, chunkBytes)).toEqual({ ...found, ...(isHidden && { durationSeconds: 3 }) });
   },
 );
+
+test.each(["wide", "free", "skip"])("a QuickTime file that begins with a box %s → as one with a brand", (type) => {
+  const bytes = patched(readClip("quicktime.mov"), "ftyp", 0, text(type));
+  expect(detectMedia(bytes)).toBe("video/mp4");
+  expect(read("video/mp4", bytes)).toEqual(read("video/mp4", readClip("quicktime.mov")));
+});
+
+const vp9 = readClip("vp9-opus.webm");
+const LENGTH = "\x44\x89\x88"; // and eight bytes
+const double = (value: number) => [...new Uint8Array(new Float64Array([value]).buffer)].reverse();
+const WEBM = { width: 320, height: 180, durationSeconds: expect.closeTo(3, 2), hasAudio: true };
+
+test("a WebM as a recorder writes it, without its length → as long as its pictures", () => {
+  for (const chunkBytes of [undefined, 1, 1000]) expect(read("video/webm", recorded(vp9), chunkBytes)).toEqual(WEBM);
+});
+
+test("a WebM that is cut off → unusable", () => {
+  for (let count = 0; count < vp9.byteLength; count += 41)
+    expect(() => read("video/webm", vp9.subarray(0, count))).toThrow(UnusableMedia);
+  expect(() => read("video/webm", recorded(vp9).subarray(0, -1))).toThrow("cut off");
+});
+
+test("a WebM of empty elements without end → given up after a million", () => {
+  const empty = new Uint8Array(2_000_002).fill(0x80).map((byte, at) => (at % 2 ? byte : 0xec));
+  expect(() => read("video/webm", join(recorded(vp9), empty))).toThrow("too many elements");
+});
+
+test("a WebM with letters behind its end → read, with a note", () => {
+  const note = "bytes_after_end";
+  for (const bytes of [vp9, recorded(vp9)])
+    expect(read("video/webm", join(bytes, zeros(20)))).toMatchObject({ width: 320, hasAudio: true, note });
+});
+
+test.each<[string, Uint8Array]>([
+  ["sound alone", patched(vp9, "\x83\x81\x01", 2, [2])],
+  ["no width", patched(vp9, "\xb0\x82\x01\x40", 2, [0, 0])],
+  ["headers that claim to be larger than any", patched(vp9, "\x16\x54\xae\x6b\x40", 4, [0x1f, 0xff])],
+  ["an element whose name is broken", patched(vp9, "\x15\x49\xa9\x66\xb2", 0, [0])],
+])("a WebM with %s → unusable", (_name, bytes) => {
+  expect(() => read("video/webm", bytes)).toThrow(UnusableMedia);
+});
+
+describe("a video that says it lasts a week", () => {
+  const note = "odd_duration";
+  const week = 7 * 24 * 3600 * 1000;
+
+  test("its pictures last 3 s → 3 s, with a note", () => {
+    const mp4 = patched(readClip("plain.mp4"), "mvhd", 20, u32(week));
+    expect(read("video/mp4", mp4)).toEqual({ width: 320, height: 180, durationSeconds: 3, hasAudio: true, note });
+    const webm = patched(vp9, LENGTH, 3, double(week));
+    expect(read("video/webm", webm)).toEqual({ ...WEBM, note });
+  });
+
+  test("and so do its pictures → no duration, with a note", () => {
+    const mp4 = patched(readClip("plain.mp4"), "mvhd", 20, u32(week));
+    const slow = patched(patched(mp4, "mdhd", 16, u32(1)), "stts", 12, u32(1_000_000)); // a million pictures, units of a second
+    expect(read("video/mp4", slow)).toEqual({ width: 320, height: 180, durationSeconds: null, hasAudio: true, note });
+  });
+});
+
+test("a WebM whose length is no number, or negative → as long as its pictures", () => {
+  for (const length of [Number.NaN, Number.POSITIVE_INFINITY, -5]) {
+    const webm = patched(vp9, LENGTH, 3, double(length));
+    expect(read("video/webm", webm).durationSeconds).toBeCloseTo(3, 2);
+  }
+});
+
+test("a WebM of 320 × 180 that is to be shown 640 wide → 640 × 180, as players show it", async () => {
+  const wide = patched(vp9, "\x55\xb0\x88", 0, [0x54, 0xb0, 0x82, 2, 0x80, 0x54, 0xba, 0x81, 180, 0xec, 0x80]);
+  expect(read("video/webm", wide)).toMatchObject({ width: 640, height: 180 });
+  expect(await readByLibrary(wide, false)).toMatchObject({ width: 640, height: 180 });
+});
 
 test("a video of 3 s whose header knows no length, or in fragments that begin days later, as a part of a long one → 3 s", () => {
   const plain = readClip("plain.mp4");

@@ -3,6 +3,7 @@ import { quantile } from "../../lab/bench/measure.ts";
 import { createPlaces } from "../../shared/worker/places.ts";
 
 const PLACES = 400;
+const RESERVE = 40;
 const SLOW_MS = 3_000;
 const TIMEOUT_MS = 15_000;
 const END_MS = 25_000;
@@ -39,7 +40,7 @@ type Event = { owner: Owner; at: number };
  */
 function simulate(owners: Owner[], endMs = END_MS) {
   let time = 0;
-  const places = createPlaces({ places: PLACES, slowMs: SLOW_MS, sharedFirst: 8, now: () => time });
+  const places = createPlaces({ places: PLACES, reserve: RESERVE, slowMs: SLOW_MS, sharedFirst: 8, now: () => time });
   const moments = new Map<number, (() => void)[]>();
   const at = (when: number, call: () => void) => {
     const ms = Math.ceil(when);
@@ -146,6 +147,23 @@ describe("a host that many share, and that answers them quickly", () => {
   test("a thousand owners' events at once in the first second → all begin within two seconds", () => {
     const waits = simulate(crowd(1_000, 1, HOSTS.quick), 4_000)("crowd");
     expect([waits.length, Math.max(...waits) < 2_000]).toEqual([2_000, true]);
+  });
+});
+
+describe.each([2, 8])("%i hosts that were quick begin to hang at the same moment", (hosts) => {
+  const HANG_FROM_MS = 2_000;
+  const answer: Host = (at) => (at < HANG_FROM_MS ? 50 : TIMEOUT_MS);
+  /** Events of one host after the other, so that each takes what it can. */
+  const crowdAtThem = Array.from(
+    { length: 1_000 },
+    (_, i): Owner => ({
+      ...{ name: "crowd", host: `bad ${i % hosts}`, answer, atOnce: 2, everyMs: 1_000, firstAt: (i % hosts) * 50 },
+    }),
+  );
+
+  test.each([1, 3])("others use %i more → an innocent's event waits less than 300 ms (p95)", (others) => {
+    const good = innocents().map((owner, i) => ({ ...owner, host: `good ${i % others}`, everyMs: 2_000 }));
+    expect(p95(simulate([...crowdAtThem, ...good])("innocent"))).toBeLessThan(P95_MS);
   });
 });
 

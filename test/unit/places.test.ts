@@ -8,7 +8,13 @@ const SHARED_FIRST = 8;
 /** Places whose clock stands still unless it is moved. */
 function makePlaces() {
   let time = 0;
-  const places = createPlaces({ places: PLACES, slowMs: SLOW_MS, sharedFirst: SHARED_FIRST, now: () => time });
+  const places = createPlaces({
+    places: PLACES,
+    reserve: 0,
+    slowMs: SLOW_MS,
+    sharedFirst: SHARED_FIRST,
+    now: () => time,
+  });
   const pass = (ms: number) => {
     time += ms;
   };

@@ -45,33 +45,16 @@ begin
 end
 $$;`;
 
-/** A job that is switched off is scheduled again: cron.schedule leaves one that is there switched off. */
-const OFF = "select cron.unschedule(jobid) from cron.job where jobname like 'keyframe-%' and not active;";
+const JOBS = "select keyframe_private.schedule_jobs();";
 
 /** Creates missing extensions and cron jobs: without them nothing wakes the functions. */
 export const extensionsStage: Stage = {
   name: "Extensions, jobs",
-  plan: async ({ cli }) => {
-    const jobs = scheduledJobs((await readMigrations()).map(({ text }) => text));
-    return {
-      says: `pg_net, pg_cron, supabase_vault and ${jobs.length} jobs, where missing or switched off`,
-      apply: () =>
-        cli.query("creating extensions and jobs", [EXTENSIONS, OFF, ...jobs].join("\n"), z.unknown(), "write"),
-    };
-  },
+  plan: async ({ cli }) => ({
+    says: "pg_net, pg_cron, supabase_vault and the jobs, where missing or switched off",
+    apply: () => cli.query("creating extensions and jobs", `${EXTENSIONS}\n${JOBS}`, z.unknown(), "write"),
+  }),
 };
-
-/** SQL that schedules each cron job of the migrations where the database lacks it. A later migration replaces a job, or ends it. */
-export function scheduledJobs(migrations: string[]): string[] {
-  const jobs = new Map<string, string>();
-  const pattern =
-    /^(select cron\.schedule\('([^']+)',(?:[^';]|'(?:[^']|'')*')*\));|^select cron\.unschedule\('([^']+)'\);/gm;
-  for (const [, statement, name = "", gone = ""] of migrations.join("\n").matchAll(pattern)) {
-    if (statement === undefined) jobs.delete(gone);
-    else jobs.set(name, `${statement} where not exists (select from cron.job where jobname = '${name}');`);
-  }
-  return [...jobs.values()];
-}
 
 const SECRET_BYTES = 32;
 const kickRow = z.object({ keyframe_kick_secret: z.string() });

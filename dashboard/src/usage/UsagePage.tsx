@@ -52,7 +52,7 @@ export function Component() {
               <Sums usage={usage.data} />
             )}
             <Text size="sm" c="dimmed">
-              Open: runs that have not ended, or of which the provider's bill is unknown. They count with the most that
+              Open: runs that have not ended, or whose bill from the provider is unknown. They count with the most that
               they can cost. The provider's invoice decides.
             </Text>
           </Stack>

@@ -44,7 +44,7 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
           >
             {secret === null ? "Show secret" : "Hide secret"}
           </SmallButton>
-          <SmallButton onClick={open}>Rotate…</SmallButton>
+          <SmallButton onClick={open}>Rotate secret…</SmallButton>
         </Group>
       </Stack>
       <RotateWindow webhookId={webhookId} isOpen={isRotating} onClose={close} onRotated={show} />

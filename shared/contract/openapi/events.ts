@@ -58,7 +58,7 @@ export const events: ZodOpenApiObject["webhooks"] = {
   "budget.exhausted": event(
     "onBudgetExhausted",
     "A budget refused a start",
-    "Sent once for each budget in each of its periods, when a start is first refused. What is smaller than the rest of the budget can still be started.",
+    "Sent once for each budget in each of its periods, when a start is first refused. A start that costs no more than what is left is still admitted.",
     budgetExhausted,
   ),
   "webhook.test": event(

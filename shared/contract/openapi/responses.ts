@@ -19,7 +19,7 @@ const failure = (codes: ErrorCode[]) =>
       code: z.enum(codes),
       message: z.string().meta({ description: "A sentence for a person that says what to do next." }),
       details: z.array(errorDetail).optional(),
-      budget: exceededBudget.optional().meta({ description: "Only of budget_exceeded." }),
+      budget: exceededBudget.optional().meta({ description: "Only for budget_exceeded." }),
       requestId: z.string().meta({ description: "Also in the log line of the request." }),
     }),
   });
@@ -102,7 +102,7 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   invalid_request: "The body, the query or a header is invalid. Correct the fields in `details`.",
   unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a new one.",
   budget_exceeded:
-    "The start can cost more than is left of a budget. Nothing was started. `budget` says which, what is left and when it begins anew: wait, or choose a cheaper model, resolution or length.",
+    "The start can cost more than is left of a budget. Nothing was started. `budget` says which one, what is left and when it resets: wait, or choose a cheaper model, resolution or length.",
   spending_stopped: "The administrator has stopped new generations for now. Nothing was started. Try again later.",
   forbidden: "`Keyframe-User` came without the project's secret key, or beside a session. Only a server may send it.",
   client_not_allowed:

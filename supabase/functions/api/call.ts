@@ -1,19 +1,21 @@
 import type { AnswerOf, BodyOf, OperationId, QueryOf } from "../../../shared/contract/operations/index.ts";
-import type { Log } from "../../../shared/platform/log.ts";
 import type { BodyReader } from "../../../shared/http/read-body.ts";
-import type { Database } from "./rows/database.ts";
+import type { Log } from "../../../shared/platform/log.ts";
+import type { ManagerVerifier, ProjectVerifier, ServerVerifier } from "./auth/project-key.ts";
+import type { Credential, SessionVerifier } from "./auth/verify-session.ts";
 import type { HoldClock } from "./http/hold-answer.ts";
 import type { Idempotency } from "./http/idempotency.ts";
 import type { UnreadUpload } from "./http/read-upload.ts";
 import type { Answer } from "./http/respond.ts";
-import type { Storage } from "./rows/storage.ts";
 import type { UploadTurns } from "./http/upload-turns.ts";
-import type { ManagerVerifier, ProjectVerifier, ServerVerifier } from "./auth/project-key.ts";
-import type { Credential, SessionVerifier } from "./auth/verify-session.ts";
+import type { Database } from "./rows/database.ts";
+import type { HealthCall } from "./rows/health-call.ts";
+import type { Storage } from "./rows/storage.ts";
 
 /** The dependencies of the handlers. */
 export type Deps = HoldClock & {
   database: Database;
+  askHealth: HealthCall;
   storage: Storage;
   /** Reads JSON bodies. */
   readBody: BodyReader;

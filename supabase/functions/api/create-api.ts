@@ -1,14 +1,15 @@
 import type { z } from "zod";
 import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
+import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import { createApp } from "./app.ts";
 import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
 import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
 import type { Deps } from "./call.ts";
-import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import { createDocumentText } from "./http/openapi-text.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
 import { createDatabase, createPlatformClient } from "./rows/database.ts";
+import { createHealthCall } from "./rows/health-call.ts";
 import { createStorage } from "./rows/storage.ts";
 
 /** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
@@ -38,8 +39,10 @@ export function createApi(
     now,
   });
   const verifySession = rememberSessions(verifyToken, now);
+  const database = createDatabase(client);
   return createApp({
-    database: createDatabase(client),
+    database,
+    askHealth: createHealthCall(database),
     storage: createStorage(client, { supabaseUrl, clientUrl, now }),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
     takeUploadTurn: createUploadTurns(bodyClock),

@@ -17,7 +17,7 @@ import type { Room } from "./tasks/task-places.ts";
 /** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
 export const LEASE_SECONDS = 90;
 
-/** How many tasks one claim leases. After a claim without an answer a quarter, down to one; it doubles with each that succeeds. */
+/** How many tasks one claim leases. After a claim that took too long a quarter, one by one; it doubles with each that succeeds. */
 const CLAIM_AT_ONCE = 10;
 
 const claimed = z.array(
@@ -56,7 +56,13 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
       load?: PlacesReport,
     ) {
       const max_rows = Math.min(places, most);
-      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms };
+      const limits = {
+        max_rows,
+        lease_seconds: LEASE_SECONDS,
+        heartbeat_ms,
+        wait_ms,
+        one_by_one: most < CLAIM_AT_ONCE,
+      };
       const report = { callMs: Math.round(callMs), places: load };
       const answer = await call("claim_predictions", { ...limits, report, room: room(max_rows) }).catch((error) => {
         if (tookTooLong(error)) most = Math.ceil(most / 4);

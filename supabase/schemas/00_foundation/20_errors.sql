@@ -9,6 +9,25 @@ begin
 end $$;
 comment on function keyframe_private.raise_error is 'Raises an API error.';
 
+-- For work that stops early, and for handlers of query_canceled: once the timer has fired and was caught, nothing limits the statement any
+-- more. Four fifths, because statement_timestamp() may be later than the start of the timer. A cancel by hand comes earlier.
+create function keyframe_private.is_out_of_time()
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  most constant interval := current_setting('statement_timeout')::interval;
+begin
+  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
+end $$;
+comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
+-- Whoever holds what was needed is the cause, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
+create function keyframe_private.is_lock_wait(code text)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return code in ('55P03', '40001', '40P01');
+end $$;
+comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only somebody else''s lock was in the way.';
+
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 

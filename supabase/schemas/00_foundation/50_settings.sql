@@ -50,6 +50,21 @@ alter table keyframe_private.settings enable row level security;
 -- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
 insert into keyframe_private.settings (spending_stopped) values (false);
 
+-- What is paid for is recorded also while the row is missing, as after a restore: then these are the shipped values.
+create function keyframe_private.max_failures()
+returns integer language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((select s.max_failures from keyframe_private.settings s), 8);
+end $$;
+comment on function keyframe_private.max_failures is 'settings.max_failures, also without the row.';
+
+create function keyframe_private.poll_interval()
+returns interval language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((select s.poll_interval from keyframe_private.settings s), interval '30 seconds');
+end $$;
+comment on function keyframe_private.poll_interval is 'settings.poll_interval, also without the row.';
+
 -- The row has the budgets. Without it, starts are refused (require_budget).
 create function keyframe_private.keep_settings()
 returns trigger language plpgsql volatile set search_path = '' as $$

@@ -55,6 +55,7 @@ begin
   end if;
   if places is null or place <= places then
     perform set_config('keyframe.call_of', caller::text, true);
+    perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
     return true;
   end if;
   perform keyframe_private.raise_error(

@@ -79,8 +79,9 @@ create table keyframe.predictions (
       = case when status = 'succeeded' then 6 else 0 end),
   -- It is the input of a video and the file that its owner reads.
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
-  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded check (
-    num_nonnulls(output_duration_seconds, output_has_audio) = case when status = 'succeeded' and step = 'video' then 2 else 0 end),
+  constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded
+    check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
+  constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
     least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z' and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
@@ -106,7 +107,7 @@ comment on column keyframe.predictions.output_content_type is 'Media type of the
 comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
 comment on column keyframe.predictions.output_width is 'In pixels.';
 comment on column keyframe.predictions.output_height is 'In pixels.';
-comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
 comment on column keyframe.predictions.updated_at is 'When it last changed.';
@@ -172,20 +173,31 @@ begin
   return new;
 end $$;
 
--- The input changes only while it is queued and moves to another model. An ended one follows the name of its model.
+-- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to a model.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  kept keyframe.predictions := new;
 begin
-  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
-    return new;
-  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
-    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
-    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
-    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
-    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
-  then
-    return new;
+  if old.completed_at is null then
+    if old.status = 'queued' and new.model <> old.model then
+      return new;
+    end if;
+  else
+    kept.hidden := old.hidden;
+    kept.next_attempt_at := old.next_attempt_at; -- these two mean nothing any more
+    kept.deadline_at := old.deadline_at;
+    kept.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then
+      kept.step := old.step;
+      kept.model := old.model;
+    end if;
+    if kept is not distinct from old then
+      return new;
+    end if;
   end if;
-  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+  raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
+    case when old.completed_at is null then 'A prediction keeps its input.'
+      else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;

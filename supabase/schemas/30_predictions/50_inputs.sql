@@ -22,7 +22,8 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- A path to a larger image than the bucket takes is refused too: Storage lets one pass that is sent in chunks.
+-- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than its
+-- bucket takes, and if its pixels are noted, which the API does after it has checked them.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -31,8 +32,9 @@ begin
   if keyframe_private.is_reference_path(path) is not true then
     perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
   end if;
-  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
   from storage.objects o
+  cross join lateral keyframe_private.upload_size(path) u
   join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
@@ -40,9 +42,12 @@ begin
   elsif file.bytes > file.most then
     perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
       path, ceil(file.bytes / 1048576.0), file.most / 1048576));
+  elsif file.bytes is null or file.width is null then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
   end if;
 end $$;
-comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner.';
+comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner, of known size.';
 
 create function keyframe_private.describe_control(control jsonb)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -190,10 +195,6 @@ begin
     perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
   elsif path is not null then
     perform keyframe_private.require_upload(path, project.owner_id);
-    if (keyframe_private.upload_size(path)).width is null then
-      perform keyframe_private.raise_error('unsupported_input', format(
-        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
-    end if;
     return jsonb_build_object(id_field, null, path_field, path);
   elsif frame is not null then
     perform keyframe_private.require_frame(frame, project.owner_id);

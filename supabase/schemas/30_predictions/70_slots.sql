@@ -55,9 +55,9 @@ returns trigger language plpgsql volatile security definer set search_path = '' 
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
   return null;
-exception when others then
-  if sqlstate in ('55P03', '40001', '40P01') then
-    raise; -- somebody else is admitting: the caller tries again
+exception when others or query_canceled or assert_failure then
+  if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise; -- somebody else is admitting, or has canceled the call: the caller tries again
   end if;
   perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
   return null;

@@ -32,11 +32,11 @@ comment on function keyframe_private.mark_failed is 'active → failed.';
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin
-  return (
+  return coalesce((
     select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
-    from keyframe_private.settings s);
+    from keyframe_private.settings s), interval '1 minute');
 end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures.';
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings.';
 
 -- After a submit that may be billed, or for a model that costs more, it needs budget: without that the prediction fails. Only what was
 -- released in this transaction (ended_at = now()) is still this prediction's: what an earlier one released, another start may hold.
@@ -102,7 +102,7 @@ comment on function keyframe_private.mark_canceled is 'active → canceled.';
 create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
 returns boolean language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 begin
-  if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
+  if keyframe_private.is_out_of_time() or not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
   begin
@@ -115,7 +115,10 @@ begin
   end if;
   perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
   return true;
-exception when others then
+exception when others or query_canceled or assert_failure then
+  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise;
+  end if;
   perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end $$;
@@ -186,7 +189,7 @@ begin
     return 'too_late';
   end if;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
-  if row_now.status = 'queued' and counted >= (select s.max_failures from keyframe_private.settings s) then
+  if row_now.status = 'queued' and counted >= keyframe_private.max_failures() then
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
@@ -208,7 +211,7 @@ returns boolean language plpgsql volatile security definer set search_path = '' 
 begin
   update keyframe.predictions p
   set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
-    make_interval(secs => after_seconds), (select s.poll_interval from keyframe_private.settings s))
+    make_interval(secs => after_seconds), keyframe_private.poll_interval())
   where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
   return found;
 end $$;

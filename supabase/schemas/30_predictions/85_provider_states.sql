@@ -19,26 +19,33 @@ begin
 end $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- `files` has each address with its path. The file is the one that the model's row names, or the first of the only list (or field) with
--- files of the step's kind. Null: unclear. A file with another ending, or none, counts if none has the right one.
-create function keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+-- `files` has each address with its path. The file is the one at `named`, or the first of the only list (or field) with files of the
+-- step's kind: a paid run is stored although its model's row is wrong. Null: unclear. A file with another ending, or none, counts if none
+-- has the right one.
+create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
-  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
-  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  -- Stored too, but beside one of those it is a preview.
+  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
   found_in text[];
   url text;
 begin
-  if named is not null then
-    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
-      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  select f ->> 'url' into url from jsonb_array_elements(files) with ordinality e (f, place)
+  where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1;
+  if found then
+    return url;
+  elsif named is not null then
+    raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
+      prediction.id, named, prediction.model, prediction.step;
   end if;
   with all_files as (
     select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
-      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right,
+      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
     from jsonb_array_elements(files) with ordinality e (f, place)
   ), likely as (
-    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+    select a.* from all_files a where a.is_right or (not a.has_other_ending and not exists (select from all_files o where o.is_right))
   )
   select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
   return case when cardinality(found_in) = 1 then url end;
@@ -51,6 +58,7 @@ create function keyframe_private.apply_provider_state(
   failure text, stage text, output_files jsonb)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
+  named text;
   file text;
 begin
   if row_now.status = 'storing' then
@@ -67,13 +75,15 @@ begin
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
-      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+      file := coalesce(keyframe_private.find_output(row_now, named, output_files), output_url);
       if file is not null then
         return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
       elsif output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
-          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model,
+          ', which has ' || named), false);
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
@@ -81,7 +91,7 @@ begin
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
           coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
       elsif failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
+        if keyframe_private.mark_queued_again(row_now.id, failure, keyframe_private.max_failures()) then
           return true;
         end if;
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
@@ -176,7 +186,7 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage, output_files)
+    coalesce(make_interval(secs => poll_after_seconds), keyframe_private.poll_interval()), failure, stage, output_files)
     then 'recorded' else 'unchanged' end;
 end $$;
 comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';

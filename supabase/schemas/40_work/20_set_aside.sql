@@ -1,23 +1,26 @@
 -- Rows whose work raises are set aside and tried again later, so that one bad row stops no other.
 
+-- An app's trigger, a lock that it waits for, a value out of range; or it took the time of the whole call (57014).
 create table keyframe_private.set_aside (
   kind text not null,
   subject text not null,
   code text not null,
   reason text not null,
   failures integer not null default 1,
+  lock_waits integer not null default 0,
   since timestamptz not null default now(),
   next_try_at timestamptz not null,
   primary key (kind, subject),
-  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune'))
+  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune', 'lane', 'delivery'))
 );
 comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
 comment on column keyframe_private.set_aside.since is 'When it first raised.';
-comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
-comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows), take or give back a lane, record the attempt of a delivery.';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits, of the owner, of the lane or of the delivery; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
 comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
 comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
-comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures without lock_waits the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
 alter table keyframe_private.set_aside enable row level security;
@@ -38,18 +41,18 @@ create function keyframe_private.set_aside(kind text, subject text, code text, r
 returns jsonb language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
   counted integer;
-  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
+  waited constant integer := case when keyframe_private.is_lock_wait(code) then 1 else 0 end;
 begin
   raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
   update keyframe_private.set_aside a
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
+      lock_waits = least(a.lock_waits + waited, 1000000), next_try_at = clock_timestamp() + keyframe_private.retry_delay(a.failures + 1)
   where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
-    insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
+    insert into keyframe_private.set_aside (kind, subject, code, reason, lock_waits, next_try_at)
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), waited, clock_timestamp() + keyframe_private.retry_delay(1))
     on conflict do nothing;
     counted := 1;
   end if;

@@ -38,8 +38,7 @@ comment on function keyframe_private.failures_with_expired_lease is 'The failure
 create function keyframe_private.is_exhausted(prediction keyframe.predictions)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
-      select s.max_failures from keyframe_private.settings s)
+  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end $$;
 comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
@@ -61,12 +60,16 @@ begin
       and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
     for update skip locked
   loop
+    exit when keyframe_private.is_out_of_time();
     begin
       if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
         perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
-    exception when others then
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
       perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -304,28 +307,37 @@ begin
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock.
-create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz)
+-- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes it.
+create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare
   lease constant uuid := gen_random_uuid();
   tasks jsonb[];
-  leased text[] := subjects;
+  leased text[] := '{}';
   one text;
 begin
-  begin
-    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
-  exception when others then
-    leased := '{}';
+  if not one_by_one then
+    begin
+      tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+      leased := subjects;
+    exception when others or assert_failure then
+      one_by_one := true;
+    end;
+  end if;
+  if one_by_one then
     foreach one in array subjects loop
+      exit when keyframe_private.is_out_of_time();
       begin
         tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
         leased := leased || one;
-      exception when others then
+      exception when others or query_canceled or assert_failure then
+        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+          raise; -- canceled by hand
+        end if;
         return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
       end;
     end loop;
-  end;
+  end if;
   if exists (select from keyframe_private.set_aside) then
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
@@ -335,4 +347,4 @@ begin
     return query select unnest(tasks);
   end if;
 end $$;
-comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise.';
+comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises or one_by_one, one by one, and sets aside those that raise or take all the time of the call.';

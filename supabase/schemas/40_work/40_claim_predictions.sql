@@ -23,10 +23,11 @@ begin
 end $$;
 comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
 
--- A lease expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. room: as choose_due has it.
+-- A lease expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. room: as choose_due
+-- has it. one_by_one: after a claim that ran out of time.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
-  room jsonb default '{}')
+  room jsonb default '{}', one_by_one boolean default false)
 returns setof jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   at timestamptz;
@@ -43,11 +44,12 @@ begin
   end if;
   perform keyframe_private.add_submits_after_lost_leases(at);
   for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
-    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+    exit when keyframe_private.is_out_of_time();
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at, one_by_one);
   end loop;
   files := keyframe_private.choose_removals(at);
-  if files <> '{}' then
-    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  if files <> '{}' and not keyframe_private.is_out_of_time() then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at, one_by_one);
   end if;
 end $$;
 comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';

@@ -23,7 +23,7 @@ begin
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe_private.set_aside s
           join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.completed_at is null and p.deadline_at > now()
+          where s.failures - s.lock_waits >= keyframe_private.max_failures() and p.completed_at is null and p.deadline_at > now()
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by s.since limit max_rows for update of p skip locked) a
       ) d
@@ -65,13 +65,17 @@ begin
     select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
     limit max_owners
   loop
+    exit when keyframe_private.is_out_of_time();
     continue when keyframe_private.is_set_aside('admit', owner::text, now());
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
         perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
-    exception when others then
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
       perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;

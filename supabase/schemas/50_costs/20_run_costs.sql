@@ -35,7 +35,7 @@ begin
     when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
   end; -- hardware_second: only the run shows it
 end $$;
-comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null when nobody can say.';
+comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown.';
 
 -- Null when neither the provider's metrics nor the file say it.
 create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)

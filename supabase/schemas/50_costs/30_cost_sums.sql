@@ -27,7 +27,7 @@ comment on column keyframe_private.daily_costs.project_id is 'The project; null 
 comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
@@ -73,7 +73,7 @@ comment on column keyframe_private.costs.predictions is 'How many of them were t
 comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
 -- Leaves out merged rows that others have locked: then there are several for a while.
 create function keyframe_private.merge_cost_rows(rows tid[])
@@ -153,7 +153,7 @@ begin
 end $$;
 
 -- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
--- when nobody knows it. Null for another user's.
+-- when it is unknown. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable security definer set search_path = '' as $$
 begin

@@ -62,10 +62,10 @@ begin
   end if;
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
-      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+      perform keyframe_private.raise_error('price_unknown', 'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))

@@ -19,7 +19,7 @@ begin
       ) c
       group by 1 order by 3 desc, 1 limit 1000) g);
 end $$;
-comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the thousand dearest.';
+comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
 
 -- From one day to another, both included. Costs a token for each day by project, otherwise one for each month begun.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')

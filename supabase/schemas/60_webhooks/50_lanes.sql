@@ -51,40 +51,99 @@ end $$;
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean language sql volatile set search_path = '' as $$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
+    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at) order by a.id limit 1 for update skip locked),
+    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at) order by l.due_at limit 1), false)
 $$;
 comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
 
+create function keyframe_private.put_lanes(wanted keyframe_private.lanes[], adds boolean)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant uuid[] := array(select w.id from unnest(wanted) w);
+begin
+  if adds then
+    -- In order: two claims that insert the same lanes wait for each other, and do not deadlock.
+    insert into keyframe_private.lanes (id, due_at, served_at, token)
+    select w.id, w.due_at, w.served_at, w.token from unnest(wanted) w order by w.id on conflict do nothing;
+  else
+    update keyframe_private.lanes l set due_at = w.due_at, served_at = w.served_at, token = w.token
+    from unnest(wanted) w where l.id = w.id and l.id = any (ids); -- looked up one by one
+  end if;
+end $$;
+comment on function keyframe_private.put_lanes is 'Inserts or updates lanes.';
+
+-- As claim_rows, and the worker's statements wait for it: the lanes that could not be written are left as they are.
+create function keyframe_private.write_lanes(wanted keyframe_private.lanes[], one_by_one boolean, adds boolean default false)
+returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '500ms' as $$
+declare
+  lane keyframe_private.lanes;
+  written uuid[] := '{}';
+begin
+  if cardinality(wanted) = 0 then
+    return written;
+  end if;
+  if not one_by_one then
+    begin
+      perform keyframe_private.put_lanes(wanted, adds);
+      written := array(select w.id from unnest(wanted) w);
+    exception when others or assert_failure then
+      one_by_one := true;
+    end;
+  end if;
+  if one_by_one then
+    perform set_config('lock_timeout', '20ms', true);
+    foreach lane in array wanted loop
+      exit when keyframe_private.is_out_of_time();
+      begin
+        perform keyframe_private.put_lanes(array[lane], adds);
+        written := written || lane.id;
+      exception when others or query_canceled or assert_failure then
+        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+          raise;
+        end if;
+        perform keyframe_private.set_aside('lane', lane.id::text, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end if;
+  if exists (select from keyframe_private.set_aside a where a.kind = 'lane') then
+    perform keyframe_private.forget_aside('{lane}', written::text[]);
+  end if;
+  return written;
+end $$;
+comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
+
 -- A lane comes in the order of its last turn. A leased lane needs nothing: its holder looks for deliveries before it releases the lane,
 -- under this lock.
-create function keyframe_private.read_arrivals(at timestamptz)
+create function keyframe_private.read_arrivals(at timestamptz, aside uuid[], one_by_one boolean)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 5000;
   arrived bigint[];
   arrived_for uuid[];
+  wanted keyframe_private.lanes[];
+  written uuid[];
 begin
-  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
-  -- lanes wait for each other, and do not deadlock.
-  insert into keyframe_private.lanes (id, due_at)
-  select a.lane_id, 'infinity' from (select distinct lane_id from keyframe_private.lane_arrivals) a
-  where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by 1 limit most
-  on conflict do nothing;
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
+  perform keyframe_private.write_lanes(array(
+    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes from (select distinct lane_id from keyframe_private.lane_arrivals) a
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    order by a.id limit most for update of a skip locked) r;
+    where a.lane_id <> all (aside) order by a.id limit most for update of a skip locked) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
   -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
   arrived_for := arrived_for || array(
-    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a where a.lane_id <> all (aside) limit most) a
     cross join lateral (
       select l.id from keyframe_private.lanes l
       where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
-  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
-  where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
+  wanted := array(
+    select row(l.id, least(l.due_at, l.served_at, at), l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute')); -- leased before the clock was set back
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  insert into keyframe_private.lane_arrivals (lane_id) select w.id from unnest(wanted) w where w.id <> all (written); -- they arrive again
   return coalesce(cardinality(arrived) = most, false);
 end $$;
 comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
@@ -140,11 +199,15 @@ comment on function keyframe_private.fill_lanes is 'What lanes send next: a row 
 -- deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given back. A lane
 -- brings all that is due if that is at most small_lane, otherwise two: turns are short. What others have locked is left to the next call.
 create function keyframe_private.claim_deliveries(
-  held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz)
+  held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz, one_by_one boolean)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
+  -- They are left as they are: the worker neither keeps nor loses one that it holds.
+  aside constant uuid[] := array(select a.subject::uuid from keyframe_private.set_aside a where a.kind = 'lane' and a.next_try_at > at);
+  wanted keyframe_private.lanes[];
+  written uuid[];
   own jsonb; -- lanes that are the worker's, in the form of held
   taken jsonb := '[]';
   others_wait boolean := false;
@@ -157,20 +220,20 @@ begin
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
       join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
-      where l.id = any (held_ids) for update of l skip locked) m);
+      where l.id = any (held_ids) and l.id <> all (aside) for update of l skip locked) m);
 
   -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    others_wait := keyframe_private.read_arrivals(at);
-    with free as (
-      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = at + lease, served_at = at
-      where l.id = any (array(
-        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (held_ids)
-        order by d.due_at limit max_lanes for update skip locked))
-      returning l.id as lane_id, l.token, '[]'::jsonb as sending, small_lane as most
-    )
-    select coalesce(jsonb_agg(f), '[]') into taken from free f;
-    others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
+    others_wait := keyframe_private.read_arrivals(at, aside, one_by_one);
+    wanted := array(
+      select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
+      where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)
+      order by d.due_at limit max_lanes for update skip locked);
+    written := keyframe_private.write_lanes(wanted, one_by_one);
+    taken := (
+      select coalesce(jsonb_agg(jsonb_build_object('lane_id', w.id, 'token', w.token, 'sending', '[]'::jsonb, 'most', small_lane)), '[]')
+      from unnest(wanted) w where w.id = any (written));
+    others_wait := others_wait or cardinality(wanted) = max_lanes;
   end if;
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
@@ -179,24 +242,30 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Renews the leases of the kept lanes.
-  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
-
-  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
-  update keyframe_private.lanes l
-  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
+  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
+  perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
-    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  from (
+    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity')), l.served_at, null)::keyframe_private.lanes
+  from keyframe_private.lanes l, (
     select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
     from jsonb_array_elements(own) o) r
-  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)), one_by_one);
+
+  -- 5. Renews the leases of the kept lanes.
+  wanted := array(
+    select row(l.id, at + lease, l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (kept) and l.due_at < at + lease * 2 / 3);
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  kept := array(select k.id from unnest(kept) k (id) where k.id = any (written) or k.id <> all (array(select w.id from unnest(wanted) w)));
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'set_aside', (
+      select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
+      from keyframe_private.set_aside s where s.kind = 'lane' and s.next_try_at > at and s.subject <> all (aside::text[])),
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),

@@ -5,10 +5,11 @@ create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
   select at + greatest(
-    s.webhook_retry_schedule[attempts] * (0.8 + random() * 0.4),
+    s.schedule[attempts] * (0.8 + random() * 0.4),
     case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
-  from keyframe_private.settings s
-  where attempts <= cardinality(s.webhook_retry_schedule)
+  -- Without settings no attempt is the last one.
+  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o), array_fill(interval '5 minutes', array[attempts])) as schedule) s
+  where attempts <= cardinality(s.schedule)
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
 
@@ -69,39 +70,63 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
--- What is wrong with one endpoint's, or locked for longer than lock_timeout, keeps back only that endpoint. `unrecorded`: [{id, endpoint_id,
--- reason}], which the worker gives again later, with the SQLSTATE or locked as the reason.
-create function keyframe_private.record_attempts(results jsonb, at timestamptz, out recorded integer, out unrecorded jsonb)
+-- What is locked for longer than lock_timeout keeps back only its endpoint, and a delivery that raises, or takes all the time of the call,
+-- only itself: it is set aside. `unrecorded`: [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
+create function keyframe_private.record_attempts(
+  results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
+  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'delivery');
   failed jsonb := '{}';
   part jsonb;
+  parts jsonb[];
 begin
   recorded := 0;
-  begin
-    recorded := keyframe_private.record_results(results, at);
-  exception when others then
-    perform set_config('lock_timeout', '2ms', true);
-    for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
-      begin
-        recorded := recorded + keyframe_private.record_results(part, at);
-      exception when others then
-        failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
-      end;
-    end loop;
-  end;
-  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+  part := results;
+  if any_aside then
+    part := (
+      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
+  end if;
+  parts := case when one_by_one then array(select jsonb_build_array(r) from jsonb_array_elements(part) r) else array[part] end;
+  while cardinality(parts) > 0 and not keyframe_private.is_out_of_time() loop
+    part := parts[1];
+    parts := parts[2:];
+    begin
+      recorded := recorded + keyframe_private.record_results(part, at);
+      if any_aside then
+        perform keyframe_private.forget_aside('{delivery}', array(select r ->> 'id' from jsonb_array_elements(part) r));
+      end if;
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and (not keyframe_private.is_out_of_time() or jsonb_array_length(part) > 1) then
+        raise; -- the worker gives them again, one by one
+      end if;
+      perform set_config('lock_timeout', '2ms', true);
+      if (select count(distinct r ->> 'endpoint_id') > 1 from jsonb_array_elements(part) r) then
+        parts := parts || array(select jsonb_agg(r) from jsonb_array_elements(part) r group by r -> 'endpoint_id');
+      elsif jsonb_array_length(part) > 1 and not keyframe_private.is_lock_wait(sqlstate) then
+        parts := parts || array(select jsonb_build_array(r) from jsonb_array_elements(part) r);
+      else
+        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
+        if not keyframe_private.is_lock_wait(sqlstate) then
+          perform keyframe_private.set_aside('delivery', part #>> '{0,id}', sqlstate, sqlerrm);
+        end if;
+      end if;
+    end;
+  end loop;
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
   into unrecorded
   from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end $$;
-comment on function keyframe_private.record_attempts is 'Records the results of a worker; those of each endpoint apart when recording fails.';
+comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
--- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded.
+-- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that failed.
+-- The time limit is below the one after which the worker gives up: what it sets aside is committed.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
-  wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000)
-returns json language plpgsql volatile security definer set search_path = '' as $$
+  wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000,
+  one_by_one boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
   recorded integer := 0;
   unrecorded jsonb := '[]';
@@ -114,25 +139,31 @@ begin
     perform keyframe_private.wait_for_due('deliver', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at, one_by_one) r;
     -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
       select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
   end if;
   begin
+    if keyframe_private.is_out_of_time() then
+      raise query_canceled;
+    end if;
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at, one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
-  exception when others then
+  exception when others or query_canceled or assert_failure then
+    if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+      raise; -- canceled by hand
+    end if;
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';

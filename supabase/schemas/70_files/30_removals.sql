@@ -23,7 +23,8 @@ alter table keyframe_private.file_removals enable row level security;
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
-  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+  from unnest(case when prediction.step = 'video' then array['mp4', 'webm', 'mkv']
+    else array['png', 'jpg', 'webp', 'gif', 'avif', 'bmp'] end) as extension
 $$;
 comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
@@ -162,7 +163,8 @@ declare
 begin
   update keyframe_private.file_removals r
   set lease_token = null, failures = r.failures + 1,
-      due_at = now() + (select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
+      due_at = now() + coalesce((
+        select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s), interval '1 minute')
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 

@@ -63,11 +63,12 @@ export async function addReference(
   db: ClonedDatabase,
   owner: string,
   size: { width: unknown; height: unknown } | null = { width: 1280, height: 720 },
+  bytes: unknown = 2048,
 ): Promise<string> {
   const name = `${crypto.randomUUID()}.png`;
   const metadata = JSON.stringify(size ?? {});
   await db.sql`
-    insert into storage.objects (bucket_id, name, owner_id, user_metadata)
-    values ('projects', ${name}, ${owner}, ${metadata}::text::jsonb)`;
+    insert into storage.objects (bucket_id, name, owner_id, user_metadata, metadata)
+    values ('projects', ${name}, ${owner}, ${metadata}::text::jsonb, ${JSON.stringify({ size: bytes })}::text::jsonb)`;
   return `projects/${name}`;
 }

@@ -94,6 +94,7 @@ export async function exchange(
     waitMs = 0,
     smallLane = 1000,
     maxBytes = 2_000_000,
+    oneByOne = false,
   }: {
     results?: Result[];
     held?: HeldLane[];
@@ -104,12 +105,13 @@ export async function exchange(
     waitMs?: number;
     smallLane?: number;
     maxBytes?: number;
+    oneByOne?: boolean;
   } = {},
 ): Promise<Exchanged> {
   const [row] = await sql<{ answer: Answer & { claim: Claim | null } }[]>`
     select keyframe_worker.exchange_deliveries(
       ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${maxLanes}, ${leaseSeconds}, ${heartbeatMs},
-      coalesce(${at ?? null}, now()), ${waitMs}, small_lane => ${smallLane}, max_bytes => ${maxBytes}) as answer`;
+      coalesce(${at ?? null}, now()), ${waitMs}, small_lane => ${smallLane}, max_bytes => ${maxBytes}${oneByOne ? sql`, one_by_one => true` : sql``}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
   const { claim, ...recording } = row.answer;
   if (claim === null) throw new Error(`The claim failed with ${recording.claim_error}.`);

@@ -27,3 +27,13 @@ export async function imageOf(size: number): Promise<Uint8Array<ArrayBuffer>> {
   bytes.set(await drawImage("png"));
   return bytes;
 }
+
+/** A black BMP. Its rows go from top to bottom when its height is negative. */
+export function bmpOf(width: number, height: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(54 + 3 * width * Math.abs(height));
+  const view = new DataView(bytes.buffer);
+  bytes.set([0x42, 0x4d]);
+  for (const [at, value] of [bytes.length, 0, 54, 40, width, height].entries()) view.setInt32(2 + 4 * at, value, true);
+  bytes.set([1, 0, 24, 0], 26);
+  return bytes;
+}

@@ -82,7 +82,12 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
               {newer} new
             </Button>
           )}
-          <SmallButton classNames={{ section: classes.roomy }} Icon={IconHistory} onClick={recovery.open}>
+          <SmallButton
+            classNames={{ section: classes.roomy }}
+            Icon={IconHistory}
+            aria-label="Recover deliveries…"
+            onClick={recovery.open}
+          >
             Recover…
           </SmallButton>
         </Group>

@@ -1,13 +1,9 @@
-import { z } from "zod";
 import { type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { SCHEMA_VERSION } from "../../../../shared/platform/schema-version.ts";
 import type { Deps, Handler } from "../call.ts";
 import { schemaOutdated, unavailable } from "../failures.ts";
-import { writes } from "../runbook/database-problems.ts";
 import { problemsOf } from "../runbook/problems.ts";
-
-const databaseHealth = z.object({ now: z.string(), schema: z.string().nullish(), writes: writes.default("ok") });
 
 export const isOlder = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) < 0;
 
@@ -19,7 +15,7 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
   const secretKey = query.deep === undefined ? null : await deps.verifyProject(headers);
   // Both at once: each may wait for a lock.
   const [answer, figures] = await Promise.all([
-    askDatabase(() => deps.database("health", {}, null, databaseHealth)),
+    askDatabase(deps.askHealth),
     secretKey === null ? undefined : askFigures(secretKey, deps),
   ]);
   const isLocked = answer.writes === "locked";

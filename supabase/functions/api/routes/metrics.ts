@@ -16,7 +16,6 @@ export function metricsText(figures: ServiceFigures): string {
   const { shape } = serviceFigures;
   const { lastKicks, workers, costs, blockers } = figures;
   const isOk = (name: "generate" | "deliver") => lastKicks && workers && kickWorks(lastKicks[name], workers[name]);
-  const jobs = { ...(figures.sweep && { sweep: figures.sweep }), ...(figures.prune && { prune: figures.prune }) };
   return [
     ...ofPart(figures.predictions, ({ waiting, queued, starting, processing, storing }) =>
       gauge("predictions", "Predictions that have not ended; waiting: for a slot of their owner.", "status", {
@@ -125,11 +124,12 @@ export function metricsText(figures: ServiceFigures): string {
         deliver: slowOf(deliver),
       }),
     ),
-    ...gauges(shape.sweep, "job", jobs, {
+    ...gauges(shape.jobs.unwrap().valueType, "job", figures.jobs ?? {}, {
       scheduled: "cron_scheduled",
       lastRunSeconds: "cron_last_run_seconds",
       lastSuccessSeconds: "cron_last_success_seconds",
       failures: "cron_failures_5m",
+      isLate: "cron_late",
     }),
     ...gauges(shape.fileRemovals, "", alone(figures.fileRemovals), {
       pending: "file_removals",
@@ -195,7 +195,7 @@ type Value = number | boolean | null;
 
 /**
  * One metric: https://prometheus.io/docs/instrumenting/exposition_formats. The keys of `values` are the values of its label, or "" without
- * one. Nothing is escaped: names, helps and labels are all written here and in the contract.
+ * one. Nothing is escaped: names, helps and labels are all written here, in the contract and in keyframe_private.jobs.
  */
 function gauge(name: string, help: string, label: string, values: Record<string, Value>): string {
   const samples = Object.entries(values).flatMap(([key, value]) =>

@@ -100,9 +100,15 @@ function setAsideProblems({ count, kinds, oldest }: Part<"setAside">): string[] 
   ];
 }
 
-const callProblems = ({ slow, slowest, slowestSeconds }: Part<"calls">): string[] =>
-  slow < MANY_SLOW_CALLS
-    ? []
-    : [
-        `${slow} database calls have run for over 2 s, the longest for ${Math.round(slowestSeconds ?? 0)} s, most of them ${slowest}: they take the connections that other users need. The log of api shows whose they are (ownerId). Lower that user's rate (keyframe_private.rate_limits), or how long a call may take: alter role authenticated set statement_timeout = '5s'.`,
-      ];
+function callProblems({ slow, slowest, slowestSeconds, owners }: Part<"calls">): string[] {
+  const problems = owners.map(
+    ({ ownerId, calls, called, seconds }) =>
+      `Owner ${ownerId} has ${calls} database calls at once that have taken ${Math.round(seconds)} s together${called === null ? "" : `, most of them ${called}`}: they take connections and processor time that other users need. If it goes on, lower how many an owner may have (update keyframe_private.settings set max_calls_per_owner = …) or the rate of such requests (keyframe_private.rate_limits), or ban the account in Auth.`,
+  );
+  if (slow >= MANY_SLOW_CALLS) {
+    problems.push(
+      `${slow} database calls have run for over 2 s, the longest for ${Math.round(slowestSeconds ?? 0)} s, most of them ${slowest}: they take the connections that other users need. application_name in pg_stat_activity has the owner of each. Lower that user's rate (keyframe_private.rate_limits), or how long a call may take: alter role authenticated set statement_timeout = '5s'.`,
+    );
+  }
+  return problems;
+}

@@ -1,11 +1,9 @@
 import type { Part, ServiceFigures, WorkerFigures } from "../../../../shared/contract/service.ts";
 
-/** Twelve missed sweeps. */
-const NO_SWEEP_SECONDS = 60;
 /** Calls take milliseconds. A worker's figures are its last word, so they count only while it is there. */
 const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
-/** Of 400. A few slow receivers delay no others. */
+/** Of 440. A few slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
 /** Of a worker's places, at one model or host. Slow ones get a quarter at most (shared/worker/places.ts): then their users wait. */
 const MANY_SLOW_PLACES = 1 / 8;
@@ -26,12 +24,13 @@ const WORK: Record<keyof Part<"due">, string> = {
 };
 
 /** What is late, and why: slow models, hosts and receivers, slow calls. */
-export function workProblems({ workers, due }: ServiceFigures): string[] {
+export function workProblems(figures: ServiceFigures): string[] {
+  const { workers, due } = figures;
   const problems =
     workers === null
       ? []
       : [...workerProblems("generate", workers.generate), ...workerProblems("deliver", workers.deliver)];
-  return due === null ? problems : [...problems, ...lateProblems(due)];
+  return due === null ? problems : [...problems, ...lateProblems(due, figures)];
 }
 
 function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): string[] {
@@ -55,31 +54,80 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
     );
   } else if (slowRequests >= MANY_SLOW_REQUESTS) {
     problems.push(
-      `${slowRequests} of 400 requests of deliver have been open for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
+      `${slowRequests} of 440 requests of deliver have been open for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
     );
   }
   return problems;
 }
 
-function lateProblems(due: Part<"due">): string[] {
-  const late = Object.entries(due).flatMap(([kind, seconds]) => {
+function lateProblems(due: Part<"due">, { predictions, deliveries }: ServiceFigures): string[] {
+  const late = Object.entries(due).filter(([kind, seconds]) => {
     const limit = kind === "remove" ? LATE_REMOVAL_SECONDS : LATE_SECONDS;
-    if (seconds === null || seconds < limit) return [];
-    return [`${WORK[kind as keyof Part<"due">]} for ${Math.round(seconds)} s`]; // Object.entries loses the keys' type
-  });
-  return late.length === 0
-    ? []
-    : [
-        `Work is due and not done: ${late.join(", ")}. If nothing else here says why, there is more than the workers can do, or they fail: read the logs of keyframe-generate and keyframe-deliver, and keyframe_private.admin_queue.`,
-      ];
+    return seconds !== null && seconds >= limit;
+  }) as [keyof Part<"due">, number][]; // Object.entries loses the keys' type
+  if (late.length === 0) return [];
+  const kinds = late.map(([kind]) => kind);
+  const whose = [
+    ...(kinds.includes("delivery")
+      ? largestOwner(deliveries, "pending deliveries", "to endpoint", DELIVERIES_REMEDY)
+      : []),
+    ...(kinds.some((kind) => PREDICTION_KINDS.includes(kind))
+      ? largestOwner(predictions, "due predictions", "of the model", PREDICTIONS_REMEDY)
+      : []),
+  ];
+  const says = late.map(([kind, seconds]) => `${WORK[kind]} for ${Math.round(seconds)} s`).join(", ");
+  return [
+    `Work is due and not done: ${says}. ${whose.map((owner) => `${owner} `).join("")}If nothing else here says why, there is more than the workers can do, or they fail: read the logs of keyframe-generate and keyframe-deliver, and keyframe_private.admin_queue.`,
+  ];
 }
 
-/** The sweep's job. */
-export function jobProblems({ sweep }: ServiceFigures): string[] {
-  if (sweep === null) return [];
-  if (!sweep.scheduled) return ["pg_cron does not have the job keyframe-sweep, or it is switched off: deploy again."];
-  if (sweep.lastSuccessSeconds !== null && sweep.lastSuccessSeconds <= NO_SWEEP_SECONDS) return [];
-  return [
-    "The sweep has not succeeded lately: cron.job_run_details says why (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on). If it is empty, pg_cron is off.",
-  ];
+const PREDICTION_KINDS: readonly (keyof Part<"due">)[] = ["submit", "poll", "store"];
+const DELIVERIES_REMEDY =
+  "they wait while you switch it off (update keyframe.webhook_endpoints set enabled = false where id = …).";
+const PREDICTIONS_REMEDY =
+  "lower how many an owner may run at once (update keyframe_private.settings set max_active_per_owner = …), or switch the model off.";
+
+/** Who has half of the late work or more, what most of it is, and what to do. */
+function largestOwner(
+  part: Pick<Part<"predictions">, "largest"> | null,
+  what: string,
+  most: string,
+  remedy: string,
+): string[] {
+  const [first] = part?.largest ?? [];
+  if (first === undefined || first.count * 2 < first.of) return [];
+  const { ownerId, subject, count, of } = first;
+  const owner = ownerId === null ? "the service itself" : `owner ${ownerId}`;
+  return [`${count} of ${of} ${what} are of ${owner}, most of them ${most} ${subject}: ${remedy}`];
+}
+
+const nameOf = (job: string): string => `keyframe-${job}`;
+
+/** The jobs of pg_cron that are not there, that fail, or that do not run. */
+export function jobProblems({ jobs }: ServiceFigures): string[] {
+  const all = Object.entries(jobs ?? {});
+  const off = all.filter(([, { scheduled }]) => !scheduled).map(([job]) => nameOf(job));
+  const late = all.filter(([, { scheduled, isLate }]) => scheduled && isLate);
+  const silent = late.filter(([, { lastError }]) => lastError === null);
+  const problems = late.flatMap(([job, { lastError }]) =>
+    lastError === null
+      ? []
+      : [
+          `The job ${nameOf(job)} fails: ${lastError.replace(/\.$/, "")}. Change what its error names. cron.job_run_details has all its runs (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on).`,
+        ],
+  );
+  if (off.length > 0) {
+    problems.unshift(
+      `pg_cron does not have the jobs ${off.join(", ")}, or they are switched off: deploy again, or select keyframe_private.schedule_jobs().`,
+    );
+  }
+  if (silent.length > 0) {
+    const each = silent.map(([job, { lastSuccessSeconds: seconds }]) =>
+      seconds === null ? `${nameOf(job)} (not in its log)` : `${nameOf(job)} (${Math.round(seconds)} s ago)`,
+    );
+    problems.push(
+      `Jobs have not ended well for too long: ${each.join(", ")}. See cron.job_run_details: a run that is still going says what it does in pg_stat_activity; without new runs pg_cron is off, or all its workers are taken.`,
+    );
+  }
+  return problems;
 }

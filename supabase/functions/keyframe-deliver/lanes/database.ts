@@ -24,6 +24,8 @@ export type ExchangeArguments = {
   wait_ms: number;
   /** How much the bodies it claims may have in all. One delivery comes in any case. */
   max_bytes: number;
+  /** After a call that failed: what takes all its time is found, and set aside. */
+  one_by_one: boolean;
   /** For GET /api/health?deep=1. */
   report: { callMs: number; openRequests: number; slowRequests: number; places: PlacesReport };
 };
@@ -85,6 +87,8 @@ const exchanged = z.object({
       max_open: z.record(z.string(), z.int()),
       /** Probably more lanes wait than were taken. */
       others_wait: z.boolean(),
+      /** Lanes that could not be written. The message stays in the database, because it may contain data. */
+      set_aside: z.array(z.object({ kind: z.string(), id: z.string(), code: z.string(), failures: z.int() })),
     })
     .nullable(),
   /** The SQLSTATE. */

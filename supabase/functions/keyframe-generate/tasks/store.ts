@@ -4,6 +4,7 @@ import {
   MEDIA_EXTENSIONS,
   createImageReader,
   detectMedia,
+  isVideo,
   type MediaFacts,
   type MediaReader,
   type MediaType,
@@ -17,6 +18,7 @@ import type { Deps, StoredOutput } from "../database.ts";
 import type { StoreTask } from "./task.ts";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";
+import { createWebmReader } from "../../../../shared/media/webm-reader.ts";
 
 /**
  * Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. When the
@@ -88,7 +90,8 @@ function explain(error: OutputError | StorageError): { code: string; message: st
 
 /** The reader for a kind of file. */
 export function createMediaReader(type: MediaType): MediaReader {
-  return type === "video/mp4" ? createMp4Reader() : createImageReader(type);
+  if (type === "video/mp4") return createMp4Reader();
+  return isVideo(type) ? createWebmReader() : createImageReader(type);
 }
 
 export type CheckedCopy = {
@@ -155,8 +158,8 @@ async function readHead(
     head = Buffer.concat([head, value]);
   }
   const type = detectMedia(head);
-  if (type !== null && (type === "video/mp4") === (step === "video")) return { head, type };
-  const wanted = step === "video" ? "an MP4 video" : "a PNG, JPEG or WebP image";
+  if (type !== null && isVideo(type) === (step === "video")) return { head, type };
+  const wanted = step === "video" ? "an MP4, QuickTime or WebM video" : "a PNG, JPEG, WebP, GIF, AVIF or BMP image";
   throw notUsable(`It is not ${wanted}.`);
 }
 

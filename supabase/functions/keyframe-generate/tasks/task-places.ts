@@ -25,10 +25,11 @@ type ResourceRoom = {
 type Known = { line: Line; owner: string; resource: string; open: number };
 
 /** The places of the tasks of a process: nobody's hanging model, output or input leaves others without one. */
-export function createTaskPlaces(places: number, clock: Clock = systemClock) {
+export function createTaskPlaces(all: number, clock: Clock = systemClock) {
   const rule = createPlaces({
-    ...{ places, slowMs: SLOW_MS, sharedFirst: RESOURCE_FIRST, now: clock.now },
-    // One owner, or one resource, may have half of the places: more than half would leave too few when it begins to hang.
+    // Eight resources that begin to hang at once leave twenty places: for five others. Twelve leave one other four.
+    ...{ places: (all * 2) / 3, reserve: all / 3, slowMs: SLOW_MS, sharedFirst: RESOURCE_FIRST, now: clock.now },
+    // One owner, or one resource, may have half of those that all share: more than half would leave too few when it begins to hang.
     ...{ targetFirst: OWNER_FIRST, ownerTrials: OWNER_FIRST, ownerPart: 1, sharedAreFew: true },
   });
   const known = new Map<string, Known>();

@@ -1,7 +1,7 @@
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
 -- The row that fails is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two
--- seconds at most.
+-- seconds at most. When several rows took all the time of the call, the next run does them one by one, to find the one that does.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -10,22 +10,36 @@ declare
   subjects text[];
   first integer := 1;
   size integer;
+  one_by_one constant boolean := exists (
+    select from keyframe_private.set_aside a where a.kind = 'prune' and a.subject = part and a.code = '57014');
 begin
+  if keyframe_private.is_out_of_time() then
+    return; -- what was done before has used it up
+  end if;
   execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
-  size := cardinality(rows);
+  size := case when one_by_one then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
+    if keyframe_private.is_out_of_time() then
+      return;
+    end if;
     begin
       execute work using rows[first : first + size - 1];
       if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
         perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
       end if;
       first := first + size;
-      size := size * 2;
-    exception when others then
+      size := case when one_by_one then 1 else size * 2 end;
+    exception when query_canceled then
+      if not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
+      perform keyframe_private.set_aside('prune', case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      return;
+    when others or assert_failure then
       if size > 1 then
         size := size / 2;
       else
-        if sqlstate not in ('55P03', '40001', '40P01') then
+        if not keyframe_private.is_lock_wait(sqlstate) then
           perform keyframe_private.set_aside('prune', subjects[first], sqlstate, sqlerrm);
         end if;
         first := first + 1;

@@ -40,8 +40,17 @@ comment on function keyframe_private.seconds_since is 'Seconds from a moment unt
 -- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
+  with active as materialized (
+    select o.status, o.retry_reason, o.next_attempt_at, o.owner_id, o.model from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000
+  )
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
-    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c))
+    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c),
+    'largest', (
+      select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
+      from (
+        select d.owner_id as "ownerId", mode() within group (order by d.model) as subject, count(*) as count, sum(count(*)) over () as "of"
+        from active d where d.next_attempt_at <= now() group by d.owner_id order by count desc limit 3) l))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -49,9 +58,7 @@ returns jsonb language sql stable set search_path = '' as $$
       count(*) filter (where p.retry_reason is not null) as retrying,
       count(*) filter (where p.next_attempt_at <= now()) as due,
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
-    from (
-      select o.status, o.retry_reason, o.next_attempt_at from keyframe.predictions o
-      where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000) p
+    from active p
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
@@ -119,6 +126,14 @@ comment on function keyframe_private.due_figures is 'How long the oldest due wor
 -- Pending deliveries, counted up to 10,000; what is due is read from the lanes in which something may be due.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' as $$
+  with counted as materialized (
+    select e.id, e.owner_id, e.enabled, p.pending
+    from (
+      select d.endpoint_id, count(*) as pending
+      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
+      group by d.endpoint_id) p
+    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+  )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
       select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
@@ -136,13 +151,14 @@ returns jsonb language sql stable set search_path = '' as $$
       where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(p.pending) filter (where e.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not e.enabled), 0) as held
-    from (
-      select d.endpoint_id, count(*) as pending
-      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
-      group by d.endpoint_id
-    ) p
-    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as held,
+      (
+        select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
+        from (
+          select q.owner_id as "ownerId", (array_agg(q.id order by q.pending desc))[1] as subject, sum(q.pending) as count,
+            sum(sum(q.pending)) over () as "of"
+          from counted q where q.enabled group by q.owner_id order by count desc limit 3) l) as largest
+    from counted p
   ) c
   cross join (
     select count(*) as due, keyframe_private.seconds_since(min(d.next_attempt_at)) as "oldestDueSeconds"
@@ -340,34 +356,54 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
--- A worker's call waits for a second at most.
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call): those who hold
+-- three connections or more, for two seconds together, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'slow', count(*), 'slowest', mode() within group (order by c.called), 'slowestSeconds', keyframe_private.seconds_since(min(c.query_start)))
-  from (
-    select a.query_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called
+  with open as materialized (
+    select a.state, a.query_start, a.xact_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called,
+      substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') as owner
     from pg_catalog.pg_stat_activity a
-    where a.datname = current_database() and a.state = 'active' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
-      and a.query_start < now() - interval '2 seconds') c
-  where c.called is not null
-$$;
-comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, and which of them most.';
-
--- The recent runs of a pg_cron job. Reads the last 1,000 runs of all jobs, more than half an hour of ours: null means longer ago.
-create function keyframe_private.cron_figures(job_name text)
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'scheduled', exists (select from cron.job j where j.jobname = job_name and j.active),
-    'lastRunSeconds', keyframe_private.seconds_since(max(r.start_time)),
-    'lastSuccessSeconds', keyframe_private.seconds_since(max(r.end_time) filter (where r.status = 'succeeded')),
-    'failures', count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes'))
+    where a.datname = current_database() and a.state <> 'idle' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
+  )
+  select to_jsonb(s) || jsonb_build_object('owners', (
+    select coalesce(jsonb_agg(to_jsonb(o) order by o.seconds desc), '[]')
+    from (
+      select w.owner as "ownerId", count(*) as calls, mode() within group (order by w.called) as called,
+        round(sum(extract(epoch from clock_timestamp() - w.xact_start)), 3) as seconds
+      from open w where w.owner is not null group by w.owner
+      having count(*) >= 3 and sum(clock_timestamp() - w.xact_start) > interval '2 seconds'
+      order by seconds desc limit 3) o))
   from (
-    select d.jobid, d.status, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 1000
-  ) r
-  where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
+    select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
+    from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
 $$;
-comment on function keyframe_private.cron_figures is 'The recent runs of a pg_cron job, for health and metrics.';
+comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
+
+-- Reads the last 10,000 runs of all jobs, over four hours of ours. In a log that does not reach back so far, a job is not late; without any
+-- run, all are.
+create function keyframe_private.job_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with runs as materialized (
+    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
+  ), ran as (
+    select j.jobname, max(r.start_time) as started_at, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
+      max(r.end_time) filter (where r.status = 'failed') as failed_at,
+      count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes') as failures,
+      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
+    from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
+  )
+  select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
+    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active),
+    'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
+    'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
+    'failures', coalesce(r.failures, 0),
+    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
+    'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
+      and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
+  from keyframe_private.jobs() w left join ran r on r.jobname = w.name
+$$;
+comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
 create function keyframe_private.cost_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -430,7 +466,7 @@ begin
     select * from (values
       ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
       ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
-      ('sweep', $c$cron_figures('keyframe-sweep')$c$), ('prune', $c$cron_figures('keyframe-prune')$c$),
+      ('jobs', 'job_figures()'),
       ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
       ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')
     ) p (name, call)

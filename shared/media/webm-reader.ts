@@ -1,0 +1,243 @@
+import { chooseDuration, type MediaReader, type Size, shownSize, UnusableMedia } from "./media.ts";
+
+/** The headers that are kept have some kilobytes. */
+const MAX_HEADER_BYTES = 1024 * 1024;
+/** In one element: a megabyte of empty ones would take 50 MB. */
+const MAX_ELEMENTS = 10_000;
+/** In a file: hours of video have fewer, and 200 MiB of empty ones would take many seconds. */
+const MAX_ELEMENTS_IN_ALL = 1_000_000;
+/** The longest header of an element: four bytes of its name, eight of its size. */
+const ELEMENT_HEADER_BYTES = 12;
+/** The number of the track, a time and flags, with which a block begins. */
+const BLOCK_HEADER_BYTES = 12;
+
+/** RFC 9559. */
+const ID = {
+  segment: 0x18538067,
+  info: 0x1549a966,
+  timestampScale: 0x2ad7b1,
+  duration: 0x4489,
+  tracks: 0x1654ae6b,
+  track: 0xae,
+  trackNumber: 0xd7,
+  trackType: 0x83,
+  video: 0xe0,
+  pixelWidth: 0xb0,
+  pixelHeight: 0xba,
+  displayWidth: 0x54b0,
+  displayHeight: 0x54ba,
+  cluster: 0x1f43b675,
+  timestamp: 0xe7,
+  blockGroup: 0xa0,
+  block: 0xa1,
+  simpleBlock: 0xa3,
+};
+/** What is in these is read as if it stood beside them, so it does not matter whether they say how long they are. */
+const OPENED = [ID.segment, ID.cluster, ID.blockGroup];
+const KEPT = [ID.info, ID.tracks, ID.timestamp];
+const BLOCKS = [ID.block, ID.simpleBlock];
+
+/**
+ * Reads the size and duration of a WebM or Matroska file and whether it has sound. Checks that it is complete, and no more than a player
+ * does. Reads the headers and the first bytes of each block: at most MAX_HEADER_BYTES are in memory. mediabunny is not used for what
+ * mp4-reader.ts says, and because it reads back and forth in a file that passes once.
+ */
+export function createWebmReader(): MediaReader {
+  const header = new DataView(new ArrayBuffer(ELEMENT_HEADER_BYTES));
+  let filled = 0;
+  let elements = 0;
+  let id = 0;
+  /** Remaining bytes of the present element. */
+  let left = 0;
+  /** Bytes of the present element that are still to be kept. */
+  let wanted = 0;
+  let position = 0;
+  /** Where the segment ends; Infinity when it does not say it. */
+  let end = Number.POSITIVE_INFINITY;
+  const kept = new ArrayBuffer(0, { maxByteLength: MAX_HEADER_BYTES });
+  let info: Info = { unit: 1e6, duration: 0 };
+  let tracks: Track[] | null = null;
+  let cluster = 0;
+  const pictures = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
+  let note: string | undefined;
+
+  function open(element: { id: number; size: number | null }): void {
+    filled = 0;
+    id = element.id;
+    if (++elements > MAX_ELEMENTS_IN_ALL) throw new UnusableMedia("The video has too many elements.");
+    if (id === ID.segment && element.size !== null) end = position + element.size;
+    if (OPENED.includes(id)) return;
+    if (element.size === null) throw new UnusableMedia("The video has an element without a size.");
+    left = element.size;
+    wanted = KEPT.includes(id) ? left : BLOCKS.includes(id) ? Math.min(left, BLOCK_HEADER_BYTES) : 0;
+    if (wanted > MAX_HEADER_BYTES) throw new UnusableMedia("The video's header is too large.");
+    kept.resize(0);
+  }
+
+  function keep(part: Uint8Array): void {
+    const length = kept.byteLength;
+    kept.resize(length + part.byteLength);
+    new Uint8Array(kept, length).set(part);
+    wanted -= part.byteLength;
+    if (wanted > 0) return;
+    const content = new DataView(kept);
+    if (id === ID.info) info = readInfo(content);
+    else if (id === ID.tracks) tracks ??= readTracks(content);
+    else if (id === ID.timestamp) cluster = readUnsigned(content);
+    else countPicture(content);
+  }
+
+  function countPicture(block: DataView): void {
+    const number = readNumber(block, 0);
+    if (number === null || block.byteLength < number.bytes + 2) return;
+    const video = tracks?.find(({ size }) => size !== null);
+    if (!video || video.number !== number.value) return;
+    const time = cluster + block.getInt16(number.bytes);
+    pictures.count += 1;
+    pictures.first = Math.min(pictures.first, time);
+    pictures.last = Math.max(pictures.last, time);
+  }
+
+  return {
+    push(chunk) {
+      for (let offset = 0; offset < chunk.byteLength; ) {
+        if (position >= end) {
+          note = "bytes_after_end";
+          return;
+        }
+        if (left > 0) {
+          const part = chunk.subarray(offset, offset + Math.min(left, chunk.byteLength - offset));
+          if (wanted > 0) keep(part.subarray(0, wanted));
+          left -= part.byteLength;
+          offset += part.byteLength;
+          position += part.byteLength;
+          continue;
+        }
+        header.setUint8(filled++, chunk[offset++] ?? 0);
+        position += 1;
+        const element = readHeader(header, filled);
+        if (element === "broken") {
+          if (pictures.count === 0) throw new UnusableMedia("The video has an element that cannot be read.");
+          end = position; // of a segment of unknown length
+          note = "bytes_after_end";
+          filled = 0;
+        } else if (element !== null) open(element);
+      }
+    },
+    end() {
+      const isCutOff = filled > 0 || left > 0 || (end !== Number.POSITIVE_INFINITY && position < end);
+      if (isCutOff) throw new UnusableMedia("The video is cut off.");
+      const size = tracks?.find((track) => track.size !== null)?.size;
+      if (!tracks || !size || pictures.count === 0) throw new UnusableMedia("The video has no header or no pictures.");
+      const { count, first, last } = pictures;
+      const seconds = (units: number) => (units * info.unit) / 1e9;
+      // The last picture is as long as the others are on average.
+      const duration = chooseDuration(
+        seconds(info.duration),
+        count > 1 ? seconds(last - first + (last - first) / (count - 1)) : 0,
+      );
+      const hasAudio = tracks.some(({ isSound }) => isSound);
+      return { ...size, ...duration, hasAudio, ...(note !== undefined && { note }) };
+    },
+  };
+}
+
+/** `unit` is that of all times, in nanoseconds; a `duration` of 0 is unknown. */
+type Info = { unit: number; duration: number };
+type Track = { number: number; isSound: boolean; size: Size | null };
+
+function readInfo(content: DataView): Info {
+  const elements = readElements(content);
+  const duration = elements.get(ID.duration)?.[0];
+  const scale = elements.get(ID.timestampScale)?.[0];
+  return {
+    unit: scale ? readUnsigned(scale) : 1e6,
+    duration:
+      duration?.byteLength === 8 ? duration.getFloat64(0) : duration?.byteLength === 4 ? duration.getFloat32(0) : 0,
+  };
+}
+
+const readTracks = (content: DataView): Track[] => (readElements(content).get(ID.track) ?? []).map(readTrack);
+
+function readTrack(content: DataView): Track {
+  const elements = readElements(content);
+  const type = numberIn(elements, ID.trackType);
+  const video = type === 1 ? elements.get(ID.video)?.[0] : undefined;
+  return {
+    number: numberIn(elements, ID.trackNumber),
+    isSound: type === 2,
+    size: video ? readSize(readElements(video)) : null,
+  };
+}
+
+/** The display's sides tell the shape of a pixel: they may be in pixels, in centimetres, or a ratio. */
+function readSize(video: Elements): Size | null {
+  const coded = { width: numberIn(video, ID.pixelWidth), height: numberIn(video, ID.pixelHeight) };
+  const across = numberIn(video, ID.displayWidth) || coded.width;
+  const down = numberIn(video, ID.displayHeight) || coded.height;
+  return shownSize(coded, (across * coded.height) / (down * coded.width));
+}
+
+type Elements = Map<number, DataView[]>;
+
+/** By their names, as far as they can be read, and no more than MAX_ELEMENTS. */
+function readElements(view: DataView): Elements {
+  const elements: Elements = new Map();
+  for (let at = 0, count = 0; at < view.byteLength && count < MAX_ELEMENTS; count++) {
+    const rest = new DataView(view.buffer, view.byteOffset + at);
+    const length = Math.min(ELEMENT_HEADER_BYTES, view.byteLength - at);
+    const element = readHeader(rest, length);
+    if (element === null || element === "broken" || element.size === null) break;
+    const content = at + element.bytes;
+    if (content + element.size > view.byteLength) break;
+    const found = elements.get(element.id) ?? [];
+    found.push(new DataView(view.buffer, view.byteOffset + content, element.size));
+    elements.set(element.id, found);
+    at = content + element.size;
+  }
+  return elements;
+}
+
+const numberIn = (elements: Elements, id: number): number => {
+  const [content] = elements.get(id) ?? [];
+  return content ? readUnsigned(content) : 0;
+};
+
+/** Numbers have up to eight bytes. */
+function readUnsigned(view: DataView): number {
+  let value = 0;
+  for (let at = 0; at < Math.min(8, view.byteLength); at++) value = value * 256 + view.getUint8(at);
+  return value;
+}
+
+type Header = { id: number; size: number | null; bytes: number };
+
+/** RFC 8794: a name of up to four bytes and a size of up to eight, null when it is unknown. Null: more of the `length` bytes are needed. */
+function readHeader(view: DataView, length: number): Header | "broken" | null {
+  const idBytes = Math.clz32(view.getUint8(0)) - 23;
+  if (idBytes > 4) return "broken";
+  if (length <= idBytes) return null;
+  const sizeBytes = Math.clz32(view.getUint8(idBytes)) - 23;
+  if (sizeBytes > 8) return "broken";
+  if (length < idBytes + sizeBytes) return null;
+  const size = readNumber(view, idBytes);
+  const id = readUnsigned(new DataView(view.buffer, view.byteOffset, idBytes));
+  return { id, size: size?.isUnknown ? null : (size?.value ?? 0), bytes: idBytes + sizeBytes };
+}
+
+/** A number whose leading zeros say how many bytes it has; all ones are unknown. */
+function readNumber(view: DataView, at: number): { value: number; isUnknown: boolean; bytes: number } | null {
+  if (at >= view.byteLength) return null;
+  const first = view.getUint8(at);
+  const bytes = Math.clz32(first) - 23;
+  if (bytes > 8 || at + bytes > view.byteLength) return null;
+  const mask = 2 ** (8 - bytes) - 1;
+  let value = first & mask;
+  let isUnknown = value === mask;
+  for (let more = 1; more < bytes; more++) {
+    const byte = view.getUint8(at + more);
+    value = value * 256 + byte;
+    isUnknown &&= byte === 0xff;
+  }
+  return { value, isUnknown, bytes };
+}

@@ -1,0 +1,19 @@
+import { z } from "zod";
+import { writes } from "../runbook/database-problems.ts";
+import type { Database } from "./database.ts";
+
+const healthAnswer = z.object({ now: z.string(), schema: z.string().nullish(), writes: writes.default("ok") });
+
+/** Asks the database whether it works. */
+export type HealthCall = () => Promise<z.infer<typeof healthAnswer>>;
+
+/** Anybody may ask, so a process asks once at a time: who comes meanwhile gets the same answer, and takes no connection. */
+export function createHealthCall(database: Database): HealthCall {
+  let open: ReturnType<HealthCall> | undefined;
+  return () => {
+    open ??= database("health", {}, null, healthAnswer).finally(() => {
+      open = undefined;
+    });
+    return open;
+  };
+}
