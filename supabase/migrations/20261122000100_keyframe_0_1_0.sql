@@ -244,12 +244,16 @@ create table keyframe_private.settings (
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
   max_calls_per_owner integer not null default 6 check (max_calls_per_owner between 1 and 1000),
   max_failures integer not null default 8 check (max_failures between 1 and 100),
-  frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
-  video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
-  poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0' and poll_interval <= interval '10 years'),
+  frame_deadline interval not null default interval '15 minutes'
+    check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
+  video_deadline interval not null default interval '60 minutes'
+    check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
+  poll_interval interval not null default interval '30 seconds'
+    check (poll_interval > interval '0' and poll_interval <= interval '10 years'),
   retry_base interval not null default interval '2 seconds' check (retry_base > interval '0' and retry_base <= interval '10 years'),
   retry_max interval not null default interval '2 minutes' check (retry_max >= retry_base and retry_max <= interval '10 years'),
-  unused_references_after interval not null default interval '30 days' check (unused_references_after between interval '1 hour' and interval '10 years'),
+  unused_references_after interval not null default interval '30 days'
+    check (unused_references_after between interval '1 hour' and interval '10 years'),
   -- Budgets. Null is unlimited. The API returns them as JSON numbers, which are exact to 2^53.
   owner_day_micros bigint constraint owner_day_is_exact_in_json check (owner_day_micros between 0 and 9007199254740991),
   owner_month_micros bigint constraint owner_month_is_exact_in_json check (owner_month_micros between 0 and 9007199254740991),
@@ -258,12 +262,14 @@ create table keyframe_private.settings (
   spending_stopped boolean not null default true,
   webhook_retry_schedule interval[] not null
     default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
-  webhook_disable_after interval not null default interval '5 days' check (webhook_disable_after between interval '0' and interval '10 years'),
+  webhook_disable_after interval not null default interval '5 days'
+    check (webhook_disable_after between interval '0' and interval '10 years'),
   webhook_retention interval not null default interval '30 days' check (webhook_retention between interval '0' and interval '10 years'),
   -- Read by index from 1: a two-dimensional array has no element there, and the first failure would exhaust the delivery.
   constraint webhook_retry_schedule_is_a_list_of_intervals check (
     case when coalesce(array_ndims(webhook_retry_schedule), 1) > 1 or array_lower(webhook_retry_schedule, 1) <> 1 then false
-      else interval '0' < all (webhook_retry_schedule) and interval '10 years' >= all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end)
+      else interval '0' < all (webhook_retry_schedule) and interval '10 years' >= all (webhook_retry_schedule)
+        and array_position(webhook_retry_schedule, null) is null end)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
@@ -434,9 +440,9 @@ begin
 end $$;
 comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
 
--- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a time,
--- the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime reads
--- the rows of many users in one transaction, which an error would end for all of them.
+-- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a
+-- time, the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime
+-- reads the rows of many users in one transaction, which an error would end for all of them.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -448,7 +454,8 @@ begin
   perform keyframe_private.take_call();
   -- Not in a transaction that writes: it may hold a row that a reader waits for.
   if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
-    if not keyframe_private.take_lock('read 0', caller, waits => false) and not keyframe_private.take_lock('read 1', caller, waits => false) then
+    if not keyframe_private.take_lock('read 0', caller, waits => false)
+      and not keyframe_private.take_lock('read 1', caller, waits => false) then
       perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
     end if;
     perform set_config('keyframe.read_of', caller::text, true);
@@ -756,7 +763,8 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   new.owner_id := (select case when count(*) = 1 then min(u.id::text)::uuid end from (select id from auth.users limit 2) u);
   if new.owner_id is null then
-    raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.' using errcode = 'not_null_violation';
+    raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.'
+      using errcode = 'not_null_violation';
   end if;
   return new;
 end $$;
@@ -1200,7 +1208,8 @@ declare
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
-  where f.id = update_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  where f.id = update_film.film_id and f.owner_id = auth.uid()
+    and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
     perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
@@ -1228,7 +1237,8 @@ declare
   refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
-  where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  where f.id = delete_film.film_id and f.owner_id = auth.uid()
+    and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
     perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
@@ -1236,7 +1246,8 @@ begin
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
   if with_projects then
-    perform from keyframe.projects p where p.id = any (shots) for update; -- before they leave the film: require_frame sees that they are deleted
+    -- before they leave the film: require_frame sees that they are deleted
+    perform from keyframe.projects p where p.id = any (shots) for update;
   end if;
   delete from keyframe.films f where f.id = wanted.id;
   if with_projects then
@@ -1272,8 +1283,10 @@ create table keyframe.models (
   notes text not null default '',
   billed_when jsonb not null default '{"failed": "unknown", "rejected": "unknown", "canceled": "yes"}'
     constraint billed_when_says_yes_no_or_unknown check (
-      coalesce(billed_when ->> 'failed', '') in ('yes', 'no', 'unknown') and coalesce(billed_when ->> 'rejected', '') in ('yes', 'no', 'unknown')
-      and coalesce(billed_when ->> 'canceled', '') in ('yes', 'no', 'unknown') and billed_when - array['failed', 'rejected', 'canceled'] = '{}'),
+      coalesce(billed_when ->> 'failed', '') in ('yes', 'no', 'unknown')
+        and coalesce(billed_when ->> 'rejected', '') in ('yes', 'no', 'unknown')
+      and coalesce(billed_when ->> 'canceled', '') in ('yes', 'no', 'unknown')
+        and billed_when - array['failed', 'rejected', 'canceled'] = '{}'),
   cost_ceiling_micros bigint constraint cost_ceiling_is_at_most_a_million_dollars check (cost_ceiling_micros between 0 and 1000000000000),
   primary key (step, model),
   -- The API returns null for infinity, and has no time for other years.
@@ -1491,7 +1504,8 @@ declare
   known record;
   entry record;
 begin
-  select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name and shape_mistakes.step = any (k.steps);
+  select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name
+    and shape_mistakes.step = any (k.steps);
   if not found then
     return next format('%s is not a control of the step %s. It has: %s.', path, step,
       (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where shape_mistakes.step = any (k.steps)));
@@ -1551,7 +1565,8 @@ declare
   other record;
 begin
   return query
-    select format('%s.field names the field %s, which controls.%s.field fills already.', path, control ->> 'field', c.key) from jsonb_each(controls) c
+    select format('%s.field names the field %s, which controls.%s.field fills already.', path, control ->> 'field', c.key)
+      from jsonb_each(controls) c
     where c.value -> 'field' = control -> 'field' and c.key < name;
   if (control ->> 'min')::numeric > (control ->> 'max')::numeric then
     return next path || '.min must not be greater than max.';
@@ -1567,7 +1582,8 @@ begin
     return next path || '.order must name each key of values once, and values must be an object.';
   end if;
   return query
-    select format('%s.forcesByValue%s is not among its values.', path, v.at) from keyframe_private.json_entries(control -> 'forcesByValue') v
+    select format('%s.forcesByValue%s is not among its values.', path, v.at)
+      from keyframe_private.json_entries(control -> 'forcesByValue') v
     where v.key not in (select jsonb_array_elements_text(ours));
 
   for other in
@@ -1609,7 +1625,8 @@ begin
       where not controls ? needed.name and (needed.name = 'prompt' or step = 'video')
     union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
       where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
-    union all select m from keyframe_private.json_entries(controls) c cross join lateral keyframe_private.shape_mistakes(step, c.key, c.item) m
+    union all select m from keyframe_private.json_entries(controls) c
+      cross join lateral keyframe_private.shape_mistakes(step, c.key, c.item) m
       where c.key is not null);
   if mistakes = '{}' then
     mistakes := array(
@@ -1648,7 +1665,8 @@ create table keyframe_private.model_prices (
   price_usd numeric not null constraint price_is_between_0_and_1000 check (price_usd between 0 and 1000),
   valid_from timestamptz not null default now(),
   source text not null constraint source_is_not_empty check (btrim(source) <> ''),
-  checked_at date not null default current_date constraint checked_at_is_in_a_year_of_four_digits check (checked_at between '1970-01-01' and '9999-12-31'),
+  checked_at date not null default current_date constraint checked_at_is_in_a_year_of_four_digits
+    check (checked_at between '1970-01-01' and '9999-12-31'),
   constraint one_price_at_a_time unique (model, metric, applies_to, valid_from)
 );
 comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';
@@ -1892,7 +1910,8 @@ create table keyframe.predictions (
   constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
-    least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z' and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
+    least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z'
+      and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
   constraint error_stage_only_of_rejected_content
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
@@ -1981,7 +2000,8 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to a model.
+-- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to
+-- a model.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -2081,7 +2101,8 @@ comment on column keyframe_private.provider_submits.price_ids is 'The prices by 
 comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
-create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id) where provider_prediction_id is not null;
+create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
+  where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
 create index provider_submits_owner_id_idx on keyframe_private.provider_submits (owner_id, created_at);
 create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
@@ -2388,8 +2409,8 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than its
--- bucket takes, and if its pixels are noted, which the API does after it has checked them.
+-- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than
+-- its bucket takes, and if its pixels are noted, which the API does after it has checked them.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -2798,7 +2819,8 @@ begin
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
   ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
     or exists (
-      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
+      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
+        and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
     perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
   end if;
@@ -3230,12 +3252,12 @@ begin
 end $$;
 comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
--- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction follows;
--- it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a prediction
--- follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text'
--- when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure: input_unreachable,
--- interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its path. Named
--- arguments instead of one object: the Data API refuses a call whose names or types do not fit.
+-- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
+-- follows; it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a
+-- prediction follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the
+-- prediction, 'text' when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure:
+-- input_unreachable, interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its
+-- path. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,
@@ -3245,7 +3267,8 @@ returns text language plpgsql volatile security definer set search_path = '' set
 declare
   run constant text := provider_prediction_id;
   run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
-  run_outcome constant text := case when provider_status = 'failed' and failure = 'content_rejected' then 'rejected' else provider_status end;
+  run_outcome constant text := case when provider_status = 'failed'
+    and failure = 'content_rejected' then 'rejected' else provider_status end;
   row_now keyframe.predictions;
   known keyframe_private.provider_submits;
 begin
@@ -3646,7 +3669,8 @@ begin
       select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
       cross join lateral (
         select p as take, p.created_at, p.id from keyframe.predictions p
-        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded' and (with_hidden or not p.hidden)
+        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
+          and (with_hidden or not p.hidden)
           and (p.created_at, p.id) < (first_time, first_id)
         order by p.created_at desc, p.id desc
         limit least(max_rows, 101)
@@ -3670,7 +3694,8 @@ begin
   end if;
   return json_build_object(
     'predictions', (
-      select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+      select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')
+        from unnest(page) p),
     'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -3734,13 +3759,15 @@ begin
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
-    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
+    select k.function_name from keyframe_private.worker_heartbeats k
+      where k.function_name = record_heartbeat.function_name for update skip locked
   );
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(
     select k.id from keyframe_private.kicks k
-    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null and k.error is null limit 1000 for update skip locked));
+    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
+      and k.error is null limit 1000 for update skip locked));
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
@@ -3864,7 +3891,8 @@ begin
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
       lock_waits = least(a.lock_waits + waited, 1000000), next_try_at = clock_timestamp() + keyframe_private.retry_delay(a.failures + 1)
   where (a.kind, a.subject) in (
-    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind
+      and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
     insert into keyframe_private.set_aside (kind, subject, code, reason, lock_waits, next_try_at)
@@ -3883,7 +3911,8 @@ create function keyframe_private.forget_aside(kinds text[], subjects text[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
-    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds) and o.subject = any (subjects) for update skip locked);
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds)
+      and o.subject = any (subjects) for update skip locked);
 end $$;
 comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';
 
@@ -3905,8 +3934,8 @@ comment on function keyframe_private.aside_figures is 'The rows that are set asi
 
 -- supabase/schemas/40_work/30_claims.sql
 
--- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When that
--- raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+-- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When
+-- that raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
 
 -- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
 -- statistic expects.
@@ -3915,7 +3944,8 @@ returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null and not (p.next_attempt_at <= at and keyframe_private.is_set_aside('claim', p.id::text, at))
+    where p.admitted_at is not null and p.completed_at is null
+      and not (p.next_attempt_at <= at and keyframe_private.is_set_aside('claim', p.id::text, at))
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
     select s.search_due_at from keyframe_private.provider_submits s
@@ -4043,7 +4073,8 @@ begin
   loop
     select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
     from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    where p.admitted_at is not null and p.completed_at is null
+      and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
     order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
     exit when not found;
     before := resource;
@@ -4214,7 +4245,8 @@ begin
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes it.
+-- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes
+-- it.
 create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -4334,7 +4366,8 @@ begin
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now()
+            and keyframe_private.is_exhausted(p)
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.next_attempt_at limit max_rows for update skip locked) e
         union all
@@ -4476,8 +4509,8 @@ begin
 end $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
 
--- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when one
--- is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
+-- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when
+-- one is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
 create function keyframe_private.most_cost(
   model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
 language plpgsql stable set search_path = '' as $$
@@ -4600,7 +4633,8 @@ begin
   with added as (
     delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+      from added a
     union all
     select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
     from added a
@@ -4990,7 +5024,8 @@ create table keyframe.webhook_endpoints (
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint times_are_in_years_of_four_digits check (
-    least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
+    least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z'
+      and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
@@ -5155,8 +5190,8 @@ begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
-    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them the
-    -- new one could not sign either.
+    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them
+    -- the new one could not sign either.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
@@ -5256,7 +5291,8 @@ create table keyframe.webhook_deliveries (
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
   constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
   constraint times_are_in_years_of_four_digits check (
-    least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z' and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
+    least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
+      and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
 -- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
 -- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
@@ -5530,7 +5566,8 @@ begin
     select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
   else -- a recorded attempt is no arrival: its lane is leased
     insert into keyframe_private.lane_arrivals (lane_id)
-    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending' and n.attempts <= o.attempts;
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending'
+      and n.attempts <= o.attempts;
   end if;
   if found then
     perform keyframe_private.kick_unless_running('deliver');
@@ -5617,7 +5654,8 @@ declare
 begin
   -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
   perform keyframe_private.write_lanes(array(
-    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes from (select distinct lane_id from keyframe_private.lane_arrivals) a
+    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
+      from (select distinct lane_id from keyframe_private.lane_arrivals) a
     where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
@@ -5734,7 +5772,8 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
+  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause
+  -- ends.
   perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
@@ -5785,10 +5824,9 @@ returns timestamptz language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
 
--- Each result: {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds}. Of an attempt
--- that two workers made, the first result counts. Sets failing_since of endpoints, and disables those that are gone or have failed too
--- long. An endpoint whose row somebody else has locked keeps its state until its next result.
--- plan_cache_mode: as fill_lanes.
+-- Each result: {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds}. Of an
+-- attempt that two workers made, the first result counts. Sets failing_since of endpoints, and disables those that are gone or have failed
+-- too long. An endpoint whose row somebody else has locked keeps its state until its next result. plan_cache_mode: as fill_lanes.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns integer language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 declare
@@ -5857,7 +5895,8 @@ begin
   part := results;
   if any_aside then
     part := (
-      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
+      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r
+        where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
   end if;
   parts := case when one_by_one then array(select jsonb_build_array(r) from jsonb_array_elements(part) r) else array[part] end;
   while cardinality(parts) > 0 and not keyframe_private.is_out_of_time() loop
@@ -5892,8 +5931,8 @@ begin
 end $$;
 comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
--- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that failed.
--- The time limit is below the one after which the worker gives up: what it sets aside is committed.
+-- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that
+-- failed. The time limit is below the one after which the worker gives up: what it sets aside is committed.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
   wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000,
@@ -6270,7 +6309,8 @@ begin
   -- In id order, as the recording of results locks them: otherwise the two could deadlock.
   with failed as materialized (
     select d.id from keyframe.webhook_deliveries d
-    where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
+    where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
+      and d.created_at >= oldest
       -- What is due goes out anyway.
       and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
     order by d.id
@@ -6281,7 +6321,8 @@ begin
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
-  update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered) where k.resource_id = request.resource_id;
+  update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered)
+    where k.resource_id = request.resource_id;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -6332,7 +6373,8 @@ begin
     returning k.resource_id into file;
   end if;
   if file is null then
-    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
+    select r.resource_id, r.replayed into file, replayed
+      from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;
@@ -6344,7 +6386,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the user's.
+-- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the
+-- user's.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void language plpgsql volatile security invoker set search_path = '' as $$
 begin
@@ -6559,7 +6602,8 @@ begin
           or not exists (select from auth.users u where u.id = i.owner_id))
         and not keyframe_private.is_reference_used('projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
-      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: an owner with thousands does not delay the others
+      -- in turn: an owner with thousands does not delay the others
+      order by row_number() over (partition by i.owner_id order by i.created_at)
       limit max_images
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
@@ -6987,8 +7031,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kicks_figures is 'The last kicks of each worker, for health.';
 
--- From who has waited for a second, who has locked a table of ours against writers for `locked_for`, and who has held rows of ours for twenty
--- seconds. At most five, first those that most wait for. A role that may not see others' sessions sees none.
+-- From who has waited for a second, who has locked a table of ours against writers for `locked_for`, and who has held rows of ours for
+-- twenty seconds. At most five, first those that most wait for. A role that may not see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
@@ -8154,7 +8198,7 @@ grant execute on function
   keyframe_worker.act_as
 to service_role;
 
--- Internals that run with the rights of their caller: policies and functions that are no definers.
+-- What policies and functions call that run with the rights of a user.
 grant execute on function
   keyframe_private.client_may, keyframe_private.may_read, keyframe_private.rate_state, keyframe_private.take_token,
   keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed, keyframe_private.film_json,
@@ -8162,7 +8206,7 @@ grant execute on function
   keyframe_private.step_predictions
 to authenticated;
 
--- Checks and indexes run with the rights of the role that writes the row.
+-- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
 grant execute on function
   keyframe_private.raise_error, keyframe_private.refuse, keyframe_private.has_visible_character, keyframe_private.is_one_line,
   keyframe_private.is_plain_text,

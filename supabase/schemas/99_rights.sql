@@ -66,7 +66,7 @@ grant execute on function
   keyframe_worker.act_as
 to service_role;
 
--- Internals that run with the rights of their caller: policies and functions that are no definers.
+-- What policies and functions call that run with the rights of a user.
 grant execute on function
   keyframe_private.client_may, keyframe_private.may_read, keyframe_private.rate_state, keyframe_private.take_token,
   keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed, keyframe_private.film_json,
@@ -74,7 +74,7 @@ grant execute on function
   keyframe_private.step_predictions
 to authenticated;
 
--- Checks and indexes run with the rights of the role that writes the row.
+-- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
 grant execute on function
   keyframe_private.raise_error, keyframe_private.refuse, keyframe_private.has_visible_character, keyframe_private.is_one_line,
   keyframe_private.is_plain_text,

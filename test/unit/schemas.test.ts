@@ -13,7 +13,7 @@ test("every function of supabase/schemas → has one form of header: name and pa
     String.raw`^create function [\w.]+${parameters}\n(?:returns [^\n]*(?:\n  [^\n]*)*?[ \n])?language (?:sql|plpgsql) (?:immutable|stable|volatile) ` +
       String.raw`(?:strict )?(?:leakproof )?(?:parallel safe )?(?:security \w+ )?(?:\w+ \d+ )*set search_path = ''(?: set [^\n]*)? as \$\w*\$$`,
   );
-  const headers = found(/^create (?:or replace )?function [^]*?as \$\w*\$$/gm);
+  const headers = found(/^create (?:or replace )?function [\s\S]*?as \$\w*\$$/gm);
   expect(headers.length).toBeGreaterThan(200);
   expect(headers.filter(({ statement }) => !header.test(statement))).toEqual([]);
 });

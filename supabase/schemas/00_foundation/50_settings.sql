@@ -6,12 +6,16 @@ create table keyframe_private.settings (
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
   max_calls_per_owner integer not null default 6 check (max_calls_per_owner between 1 and 1000),
   max_failures integer not null default 8 check (max_failures between 1 and 100),
-  frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
-  video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
-  poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0' and poll_interval <= interval '10 years'),
+  frame_deadline interval not null default interval '15 minutes'
+    check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
+  video_deadline interval not null default interval '60 minutes'
+    check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
+  poll_interval interval not null default interval '30 seconds'
+    check (poll_interval > interval '0' and poll_interval <= interval '10 years'),
   retry_base interval not null default interval '2 seconds' check (retry_base > interval '0' and retry_base <= interval '10 years'),
   retry_max interval not null default interval '2 minutes' check (retry_max >= retry_base and retry_max <= interval '10 years'),
-  unused_references_after interval not null default interval '30 days' check (unused_references_after between interval '1 hour' and interval '10 years'),
+  unused_references_after interval not null default interval '30 days'
+    check (unused_references_after between interval '1 hour' and interval '10 years'),
   -- Budgets. Null is unlimited. The API returns them as JSON numbers, which are exact to 2^53.
   owner_day_micros bigint constraint owner_day_is_exact_in_json check (owner_day_micros between 0 and 9007199254740991),
   owner_month_micros bigint constraint owner_month_is_exact_in_json check (owner_month_micros between 0 and 9007199254740991),
@@ -20,12 +24,14 @@ create table keyframe_private.settings (
   spending_stopped boolean not null default true,
   webhook_retry_schedule interval[] not null
     default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
-  webhook_disable_after interval not null default interval '5 days' check (webhook_disable_after between interval '0' and interval '10 years'),
+  webhook_disable_after interval not null default interval '5 days'
+    check (webhook_disable_after between interval '0' and interval '10 years'),
   webhook_retention interval not null default interval '30 days' check (webhook_retention between interval '0' and interval '10 years'),
   -- Read by index from 1: a two-dimensional array has no element there, and the first failure would exhaust the delivery.
   constraint webhook_retry_schedule_is_a_list_of_intervals check (
     case when coalesce(array_ndims(webhook_retry_schedule), 1) > 1 or array_lower(webhook_retry_schedule, 1) <> 1 then false
-      else interval '0' < all (webhook_retry_schedule) and interval '10 years' >= all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end)
+      else interval '0' < all (webhook_retry_schedule) and interval '10 years' >= all (webhook_retry_schedule)
+        and array_position(webhook_retry_schedule, null) is null end)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';

@@ -65,9 +65,9 @@ begin
 end $$;
 comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
 
--- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a time,
--- the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime reads
--- the rows of many users in one transaction, which an error would end for all of them.
+-- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a
+-- time, the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime
+-- reads the rows of many users in one transaction, which an error would end for all of them.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -79,7 +79,8 @@ begin
   perform keyframe_private.take_call();
   -- Not in a transaction that writes: it may hold a row that a reader waits for.
   if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
-    if not keyframe_private.take_lock('read 0', caller, waits => false) and not keyframe_private.take_lock('read 1', caller, waits => false) then
+    if not keyframe_private.take_lock('read 0', caller, waits => false)
+      and not keyframe_private.take_lock('read 1', caller, waits => false) then
       perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
     end if;
     perform set_config('keyframe.read_of', caller::text, true);

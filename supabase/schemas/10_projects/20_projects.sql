@@ -69,7 +69,8 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   new.owner_id := (select case when count(*) = 1 then min(u.id::text)::uuid end from (select id from auth.users limit 2) u);
   if new.owner_id is null then
-    raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.' using errcode = 'not_null_violation';
+    raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.'
+      using errcode = 'not_null_violation';
   end if;
   return new;
 end $$;

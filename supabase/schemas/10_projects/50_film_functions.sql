@@ -135,7 +135,8 @@ declare
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
-  where f.id = update_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  where f.id = update_film.film_id and f.owner_id = auth.uid()
+    and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
     perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
@@ -163,7 +164,8 @@ declare
   refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
-  where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  where f.id = delete_film.film_id and f.owner_id = auth.uid()
+    and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
     perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
@@ -171,7 +173,8 @@ begin
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
   if with_projects then
-    perform from keyframe.projects p where p.id = any (shots) for update; -- before they leave the film: require_frame sees that they are deleted
+    -- before they leave the film: require_frame sees that they are deleted
+    perform from keyframe.projects p where p.id = any (shots) for update;
   end if;
   delete from keyframe.films f where f.id = wanted.id;
   if with_projects then

@@ -105,7 +105,8 @@ declare
   known record;
   entry record;
 begin
-  select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name and shape_mistakes.step = any (k.steps);
+  select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name
+    and shape_mistakes.step = any (k.steps);
   if not found then
     return next format('%s is not a control of the step %s. It has: %s.', path, step,
       (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where shape_mistakes.step = any (k.steps)));
@@ -165,7 +166,8 @@ declare
   other record;
 begin
   return query
-    select format('%s.field names the field %s, which controls.%s.field fills already.', path, control ->> 'field', c.key) from jsonb_each(controls) c
+    select format('%s.field names the field %s, which controls.%s.field fills already.', path, control ->> 'field', c.key)
+      from jsonb_each(controls) c
     where c.value -> 'field' = control -> 'field' and c.key < name;
   if (control ->> 'min')::numeric > (control ->> 'max')::numeric then
     return next path || '.min must not be greater than max.';
@@ -181,7 +183,8 @@ begin
     return next path || '.order must name each key of values once, and values must be an object.';
   end if;
   return query
-    select format('%s.forcesByValue%s is not among its values.', path, v.at) from keyframe_private.json_entries(control -> 'forcesByValue') v
+    select format('%s.forcesByValue%s is not among its values.', path, v.at)
+      from keyframe_private.json_entries(control -> 'forcesByValue') v
     where v.key not in (select jsonb_array_elements_text(ours));
 
   for other in
@@ -223,7 +226,8 @@ begin
       where not controls ? needed.name and (needed.name = 'prompt' or step = 'video')
     union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
       where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
-    union all select m from keyframe_private.json_entries(controls) c cross join lateral keyframe_private.shape_mistakes(step, c.key, c.item) m
+    union all select m from keyframe_private.json_entries(controls) c
+      cross join lateral keyframe_private.shape_mistakes(step, c.key, c.item) m
       where c.key is not null);
   if mistakes = '{}' then
     mistakes := array(

@@ -9,7 +9,8 @@ create table keyframe_private.model_prices (
   price_usd numeric not null constraint price_is_between_0_and_1000 check (price_usd between 0 and 1000),
   valid_from timestamptz not null default now(),
   source text not null constraint source_is_not_empty check (btrim(source) <> ''),
-  checked_at date not null default current_date constraint checked_at_is_in_a_year_of_four_digits check (checked_at between '1970-01-01' and '9999-12-31'),
+  checked_at date not null default current_date constraint checked_at_is_in_a_year_of_four_digits
+    check (checked_at between '1970-01-01' and '9999-12-31'),
   constraint one_price_at_a_time unique (model, metric, applies_to, valid_from)
 );
 comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';

@@ -84,7 +84,8 @@ create table keyframe.predictions (
   constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
-    least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z' and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
+    least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z'
+      and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
   constraint error_stage_only_of_rejected_content
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
@@ -173,7 +174,8 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to a model.
+-- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to
+-- a model.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare

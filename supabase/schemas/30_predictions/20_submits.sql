@@ -67,7 +67,8 @@ comment on column keyframe_private.provider_submits.price_ids is 'The prices by 
 comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
-create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id) where provider_prediction_id is not null;
+create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
+  where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
 create index provider_submits_owner_id_idx on keyframe_private.provider_submits (owner_id, created_at);
 create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);

@@ -116,7 +116,8 @@ begin
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
   ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
     or exists (
-      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
+      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
+        and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
     perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
   end if;

@@ -113,12 +113,12 @@ begin
 end $$;
 comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
--- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction follows;
--- it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a prediction
--- follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text'
--- when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure: input_unreachable,
--- interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its path. Named
--- arguments instead of one object: the Data API refuses a call whose names or types do not fit.
+-- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
+-- follows; it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a
+-- prediction follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the
+-- prediction, 'text' when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure:
+-- input_unreachable, interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its
+-- path. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,
@@ -128,7 +128,8 @@ returns text language plpgsql volatile security definer set search_path = '' set
 declare
   run constant text := provider_prediction_id;
   run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
-  run_outcome constant text := case when provider_status = 'failed' and failure = 'content_rejected' then 'rejected' else provider_status end;
+  run_outcome constant text := case when provider_status = 'failed'
+    and failure = 'content_rejected' then 'rejected' else provider_status end;
   row_now keyframe.predictions;
   known keyframe_private.provider_submits;
 begin

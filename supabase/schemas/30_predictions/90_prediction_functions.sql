@@ -280,7 +280,8 @@ begin
       select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
       cross join lateral (
         select p as take, p.created_at, p.id from keyframe.predictions p
-        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded' and (with_hidden or not p.hidden)
+        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
+          and (with_hidden or not p.hidden)
           and (p.created_at, p.id) < (first_time, first_id)
         order by p.created_at desc, p.id desc
         limit least(max_rows, 101)
@@ -304,7 +305,8 @@ begin
   end if;
   return json_build_object(
     'predictions', (
-      select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+      select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')
+        from unnest(page) p),
     'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;

@@ -52,13 +52,15 @@ begin
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
-    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
+    select k.function_name from keyframe_private.worker_heartbeats k
+      where k.function_name = record_heartbeat.function_name for update skip locked
   );
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(
     select k.id from keyframe_private.kicks k
-    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null and k.error is null limit 1000 for update skip locked));
+    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
+      and k.error is null limit 1000 for update skip locked));
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 

@@ -48,7 +48,8 @@ begin
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
       lock_waits = least(a.lock_waits + waited, 1000000), next_try_at = clock_timestamp() + keyframe_private.retry_delay(a.failures + 1)
   where (a.kind, a.subject) in (
-    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind
+      and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
     insert into keyframe_private.set_aside (kind, subject, code, reason, lock_waits, next_try_at)
@@ -67,7 +68,8 @@ create function keyframe_private.forget_aside(kinds text[], subjects text[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
-    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds) and o.subject = any (subjects) for update skip locked);
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds)
+      and o.subject = any (subjects) for update skip locked);
 end $$;
 comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';
 

@@ -1,5 +1,5 @@
--- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When that
--- raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+-- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When
+-- that raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
 
 -- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
 -- statistic expects.
@@ -8,7 +8,8 @@ returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null and not (p.next_attempt_at <= at and keyframe_private.is_set_aside('claim', p.id::text, at))
+    where p.admitted_at is not null and p.completed_at is null
+      and not (p.next_attempt_at <= at and keyframe_private.is_set_aside('claim', p.id::text, at))
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
     select s.search_due_at from keyframe_private.provider_submits s
@@ -136,7 +137,8 @@ begin
   loop
     select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
     from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    where p.admitted_at is not null and p.completed_at is null
+      and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
     order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
     exit when not found;
     before := resource;
@@ -307,7 +309,8 @@ begin
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes it.
+-- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes
+-- it.
 create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare

@@ -16,7 +16,8 @@ begin
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now()
+            and keyframe_private.is_exhausted(p)
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.next_attempt_at limit max_rows for update skip locked) e
         union all

@@ -55,8 +55,8 @@ begin
 end $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
 
--- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when one
--- is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
+-- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when
+-- one is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
 create function keyframe_private.most_cost(
   model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
 language plpgsql stable set search_path = '' as $$

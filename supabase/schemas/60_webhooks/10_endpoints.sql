@@ -30,7 +30,8 @@ create table keyframe.webhook_endpoints (
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint times_are_in_years_of_four_digits check (
-    least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
+    least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z'
+      and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';

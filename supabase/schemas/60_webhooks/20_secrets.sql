@@ -79,8 +79,8 @@ begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
-    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them the
-    -- new one could not sign either.
+    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them
+    -- the new one could not sign either.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then

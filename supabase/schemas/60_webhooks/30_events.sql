@@ -52,7 +52,8 @@ create table keyframe.webhook_deliveries (
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
   constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
   constraint times_are_in_years_of_four_digits check (
-    least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z' and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
+    least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
+      and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
 -- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
 -- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of

@@ -38,7 +38,8 @@ begin
     select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
   else -- a recorded attempt is no arrival: its lane is leased
     insert into keyframe_private.lane_arrivals (lane_id)
-    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending' and n.attempts <= o.attempts;
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending'
+      and n.attempts <= o.attempts;
   end if;
   if found then
     perform keyframe_private.kick_unless_running('deliver');
@@ -125,7 +126,8 @@ declare
 begin
   -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
   perform keyframe_private.write_lanes(array(
-    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes from (select distinct lane_id from keyframe_private.lane_arrivals) a
+    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
+      from (select distinct lane_id from keyframe_private.lane_arrivals) a
     where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
@@ -242,7 +244,8 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
+  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause
+  -- ends.
   perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (

@@ -13,10 +13,9 @@ returns timestamptz language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
 
--- Each result: {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds}. Of an attempt
--- that two workers made, the first result counts. Sets failing_since of endpoints, and disables those that are gone or have failed too
--- long. An endpoint whose row somebody else has locked keeps its state until its next result.
--- plan_cache_mode: as fill_lanes.
+-- Each result: {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds}. Of an
+-- attempt that two workers made, the first result counts. Sets failing_since of endpoints, and disables those that are gone or have failed
+-- too long. An endpoint whose row somebody else has locked keeps its state until its next result. plan_cache_mode: as fill_lanes.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns integer language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 declare
@@ -85,7 +84,8 @@ begin
   part := results;
   if any_aside then
     part := (
-      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
+      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r
+        where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
   end if;
   parts := case when one_by_one then array(select jsonb_build_array(r) from jsonb_array_elements(part) r) else array[part] end;
   while cardinality(parts) > 0 and not keyframe_private.is_out_of_time() loop
@@ -120,8 +120,8 @@ begin
 end $$;
 comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
--- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that failed.
--- The time limit is below the one after which the worker gives up: what it sets aside is committed.
+-- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that
+-- failed. The time limit is below the one after which the worker gives up: what it sets aside is committed.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
   wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000,

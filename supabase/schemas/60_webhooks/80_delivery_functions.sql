@@ -174,7 +174,8 @@ begin
   -- In id order, as the recording of results locks them: otherwise the two could deadlock.
   with failed as materialized (
     select d.id from keyframe.webhook_deliveries d
-    where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
+    where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
+      and d.created_at >= oldest
       -- What is due goes out anyway.
       and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
     order by d.id
@@ -185,7 +186,8 @@ begin
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
-  update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered) where k.resource_id = request.resource_id;
+  update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered)
+    where k.resource_id = request.resource_id;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;

@@ -29,7 +29,8 @@ begin
     returning k.resource_id into file;
   end if;
   if file is null then
-    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
+    select r.resource_id, r.replayed into file, replayed
+      from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;
@@ -41,7 +42,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the user's.
+-- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the
+-- user's.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void language plpgsql volatile security invoker set search_path = '' as $$
 begin

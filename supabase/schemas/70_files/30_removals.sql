@@ -199,7 +199,8 @@ begin
           or not exists (select from auth.users u where u.id = i.owner_id))
         and not keyframe_private.is_reference_used('projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
-      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: an owner with thousands does not delay the others
+      -- in turn: an owner with thousands does not delay the others
+      order by row_number() over (partition by i.owner_id order by i.created_at)
       limit max_images
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id

@@ -308,8 +308,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kicks_figures is 'The last kicks of each worker, for health.';
 
--- From who has waited for a second, who has locked a table of ours against writers for `locked_for`, and who has held rows of ours for twenty
--- seconds. At most five, first those that most wait for. A role that may not see others' sessions sees none.
+-- From who has waited for a second, who has locked a table of ours against writers for `locked_for`, and who has held rows of ours for
+-- twenty seconds. At most five, first those that most wait for. A role that may not see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (

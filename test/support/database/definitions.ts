@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import { readRights } from "./rights.ts";
 
-/** Each object of our schemas, and ours elsewhere, as text that says all about it but its rights. White space at line ends does not count. */
+/** Each object of our schemas, and ours elsewhere, as text that says all about it but its rights. Only the kind of white space does not count. */
 const DEFINITIONS = `
   with ours as (select oid, nspname from pg_namespace where nspname in ('keyframe', 'keyframe_worker', 'keyframe_private')),
   relations as (select c.* from pg_class c join ours on ours.oid = relnamespace where relkind in ('r', 'v'))
@@ -28,7 +28,7 @@ const DEFINITIONS = `
 /** Our schemas and what we have elsewhere, with all rights, sorted. */
 export async function readDefinitions(sql: postgres.Sql): Promise<string[]> {
   const objects = await sql.unsafe<{ entry: string }[]>(`select entry from (${DEFINITIONS}) d (entry)`);
-  return [...objects.map(({ entry }) => entry.replace(/\s*\n\s*/g, "\n")), ...(await readRights(sql))].toSorted();
+  return [...objects.map(({ entry }) => entry.replace(/\s+/g, " ")), ...(await readRights(sql))].toSorted();
 }
 
 /** The rows of our tables, sorted. */
