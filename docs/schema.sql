@@ -2547,7 +2547,7 @@ comment on column keyframe_private.provider_submits.cancel_due_at is 'When to ca
 comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
-comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null when nobody knows.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 CREATE UNIQUE INDEX provider_submits_run_idx ON keyframe_private.provider_submits USING btree (provider_prediction_id) WHERE (provider_prediction_id IS NOT NULL);
@@ -2590,7 +2590,7 @@ comment on column keyframe_private.daily_costs.predictions is 'How many of the s
 comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
 CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING btree (owner_id, day, step, model);
 CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
@@ -2844,7 +2844,7 @@ comment on column keyframe_private.costs.predictions is 'How many of them were t
 comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
 create view keyframe_private.admin_queue with (security_invoker=true) as
  SELECT p.id AS prediction_id,
@@ -4155,18 +4155,29 @@ CREATE OR REPLACE FUNCTION keyframe_private.keep_history()
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  kept keyframe.predictions := new;
 begin
-  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
-    return new;
-  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
-    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
-    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
-    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
-    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
-  then
-    return new;
+  if old.completed_at is null then
+    if old.status = 'queued' and new.model <> old.model then
+      return new;
+    end if;
+  else
+    kept.hidden := old.hidden;
+    kept.next_attempt_at := old.next_attempt_at; -- these two mean nothing any more
+    kept.deadline_at := old.deadline_at;
+    kept.updated_at := old.updated_at;
+    if pg_trigger_depth() > 1 then
+      kept.step := old.step;
+      kept.model := old.model;
+    end if;
+    if kept is not distinct from old then
+      return new;
+    end if;
   end if;
-  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+  raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
+    case when old.completed_at is null then 'A prediction keeps its input.'
+      else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end
 $function$;
@@ -4413,7 +4424,7 @@ begin
   end; -- hardware_second: only the run shows it
 end
 $function$;
-comment on function keyframe_private.most_quantity(text,jsonb) is 'How many units of a metric a run with a resolved input has at most; null when nobody can say.';
+comment on function keyframe_private.most_quantity(text,jsonb) is 'How many units of a metric a run with a resolved input has at most; null: unknown.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
  RETURNS numeric
@@ -4680,8 +4691,9 @@ begin
   if keyframe_private.is_reference_path(path) is not true then
     perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
   end if;
-  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
   from storage.objects o
+  cross join lateral keyframe_private.upload_size(path) u
   join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
@@ -4689,10 +4701,13 @@ begin
   elsif file.bytes > file.most then
     perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
       path, ceil(file.bytes / 1048576.0), file.most / 1048576));
+  elsif file.bytes is null or file.width is null then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
   end if;
 end
 $function$;
-comment on function keyframe_private.require_upload(text,uuid) is 'Raises unless a path names an uploaded image of the owner.';
+comment on function keyframe_private.require_upload(text,uuid) is 'Raises unless a path names an uploaded image of the owner, of known size.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.quote_value(value text)
  RETURNS text
@@ -4877,10 +4892,6 @@ begin
     perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
   elsif path is not null then
     perform keyframe_private.require_upload(path, project.owner_id);
-    if (keyframe_private.upload_size(path)).width is null then
-      perform keyframe_private.raise_error('unsupported_input', format(
-        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
-    end if;
     return jsonb_build_object(id_field, null, path_field, path);
   elsif frame is not null then
     perform keyframe_private.require_frame(frame, project.owner_id);
@@ -5363,10 +5374,10 @@ begin
   end if;
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
-      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+      perform keyframe_private.raise_error('price_unknown', 'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
@@ -5726,23 +5737,26 @@ end
 $function$;
 comment on function keyframe_private.is_state_known(uuid,integer,text,text,real) is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
  RETURNS text
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
 declare
-  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
-  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
   -- Stored too, but beside one of those it is a preview.
-  unusual constant text := case step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
+  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
   found_in text[];
   url text;
 begin
-  if named is not null then
-    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
-      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  select f ->> 'url' into url from jsonb_array_elements(files) with ordinality e (f, place)
+  where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1;
+  if found then
+    return url;
+  elsif named is not null then
+    raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
+      prediction.id, named, prediction.model, prediction.step;
   end if;
   with all_files as (
     select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
@@ -5756,7 +5770,7 @@ begin
   return case when cardinality(found_in) = 1 then url end;
 end
 $function$;
-comment on function keyframe_private.find_output(keyframe.generation_step,text,jsonb) is 'The address of the file among those in what a run returned.';
+comment on function keyframe_private.find_output(keyframe.predictions,text,jsonb) is 'The address of the file among those in what a run returned.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text, output_files jsonb)
  RETURNS boolean
@@ -5764,6 +5778,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyfram
  SET search_path TO ''
 AS $function$
 declare
+  named text;
   file text;
 begin
   if row_now.status = 'storing' then
@@ -5780,13 +5795,15 @@ begin
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
-      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+      file := coalesce(keyframe_private.find_output(row_now, named, output_files), output_url);
       if file is not null then
         return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
       elsif output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
-          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model,
+          ', which has ' || named), false);
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
@@ -6827,7 +6844,7 @@ begin
       group by 1 order by 3 desc, 1 limit 1000) g);
 end
 $function$;
-comment on function keyframe_private.usage_by_project(uuid,date,date) is 'What the projects of an owner cost: the thousand dearest.';
+comment on function keyframe_private.usage_by_project(uuid,date,date) is 'What the projects of an owner cost: the 1,000 that cost most.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.projects_per_token()
  RETURNS integer
