@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../platform/call-database.ts";
-import { providerSentence } from "../platform/log.ts";
+import { redactedLine } from "../platform/redacted-line.ts";
 
 /**
  * A provider run, in answers and callbacks. Loose: only used fields are listed, and `output` and `error` differ between models. The id
@@ -132,7 +132,7 @@ export type RunFailure = {
 
 export function readFailure(error: unknown): RunFailure {
   const said = typeof error === "string" ? error : JSON.stringify(error ?? "");
-  const sentence = providerSentence(error);
+  const sentence = redactedLine(error);
   if (INPUT_FILE.test(said) && NOT_READ.test(said) && !UNUSABLE.test(said))
     return { kind: "input_unreachable", stage: null, sentence };
   if (isContentRejected(said)) {

@@ -1,4 +1,5 @@
 import { ApiError } from "../../../shared/http/errors.ts";
+import { retryAfterJitter } from "../../../shared/http/retry-after.ts";
 
 /** What the log has of a failed call: codes only, never row data, prompts or URLs. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
@@ -8,14 +9,11 @@ export const internal = (cause: unknown): ApiError =>
     cause,
   });
 
-/** A random 2 to 5 seconds, so that callers that failed together do not return together. */
-const retryAfter = () => ({ "Retry-After": String(2 + Math.floor(Math.random() * 4)) });
-
 export const unavailable = (cause: unknown): ApiError =>
   new ApiError(
     "unavailable",
     "The service cannot be reached at the moment. Wait the seconds named in Retry-After, then try again.",
-    { cause, headers: retryAfter() },
+    { cause, headers: retryAfterJitter() },
   );
 
 /** The functions are newer than the database, or PostgREST has not seen a migration or a restored dump yet. */
@@ -23,7 +21,7 @@ export const schemaOutdated = (cause: unknown): ApiError =>
   new ApiError(
     "schema_outdated",
     "The database lacks migrations that this version of the functions needs. Apply them (supabase db push, or npm run deploy), and expose the schemas keyframe and keyframe_worker. If both are done, as after a restored dump, run in SQL: notify pgrst, 'reload schema'.",
-    { cause, headers: retryAfter() },
+    { cause, headers: retryAfterJitter() },
   );
 
 /** `sentence` says what is wrong with the session; it contains no part of the token. */
