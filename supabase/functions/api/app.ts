@@ -5,10 +5,10 @@ import type { Operation } from "../../../shared/contract/operations/operation.ts
 import { METRICS_TYPE } from "../../../shared/contract/service.ts";
 import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
 import type { Log } from "../../../shared/platform/log.ts";
-import type { Deps } from "./call.ts";
+import type { Deps } from "./routes/handler.ts";
 import { ACTING_FOR } from "./auth/project-key.ts";
 import { type Caller, isServer } from "./auth/verify-session.ts";
-import { internal } from "./failures.ts";
+import { internal } from "./errors/failures.ts";
 import { type AnyCall, readCall } from "./http/read-call.ts";
 import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
 import { HANDLERS, listRoutes } from "./routes/routes.ts";

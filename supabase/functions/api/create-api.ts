@@ -4,7 +4,7 @@ import type { Log } from "../../../shared/platform/log.ts";
 import { createApp } from "./app.ts";
 import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
 import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
-import type { Deps } from "./call.ts";
+import type { Deps } from "./routes/handler.ts";
 import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import { createDocumentText } from "./http/openapi-text.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";

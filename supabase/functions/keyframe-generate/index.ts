@@ -3,7 +3,7 @@ import { functionEnvironments, readEnvironment } from "../../../shared/platform/
 import { createLog } from "../../../shared/platform/log.ts";
 import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
-import { createDatabase } from "./database.ts";
+import { createDatabase } from "./tasks/database.ts";
 import { createStorage } from "./files/storage.ts";
 import { createProvider } from "./provider/provider.ts";
 import { identify } from "./tasks/task.ts";

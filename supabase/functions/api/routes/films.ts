@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Film, film } from "../../../../shared/contract/films.ts";
-import type { Handler } from "../call.ts";
+import type { Handler } from "./handler.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { readVersions, versionOf, type Answer, answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";

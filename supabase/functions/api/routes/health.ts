@@ -2,8 +2,8 @@ import { z } from "zod";
 import { type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { SCHEMA_VERSION } from "../../../../shared/platform/schema-version.ts";
-import type { Deps, Handler } from "../call.ts";
-import { schemaOutdated, unavailable } from "../failures.ts";
+import type { Deps, Handler } from "./handler.ts";
+import { schemaOutdated, unavailable } from "../errors/failures.ts";
 import { writes } from "../runbook/database-problems.ts";
 import { problemsOf } from "../runbook/problems.ts";
 

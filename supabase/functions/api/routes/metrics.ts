@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Part, type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
-import type { Deps } from "../call.ts";
+import type { Deps } from "./handler.ts";
 import { kickWorks } from "../runbook/kick-problems.ts";
 import { readFigures } from "./health.ts";
 

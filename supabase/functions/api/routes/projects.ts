@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Project } from "../../../../shared/contract/projects.ts";
-import type { Handler } from "../call.ts";
+import type { Handler } from "./handler.ts";
 import { type Answer, answerHeaders, readVersions, versionOf } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";

@@ -5,7 +5,7 @@ import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { isServer } from "../auth/verify-session.ts";
 import { answerBase } from "../rows/database.ts";
 import type { ReferenceImage } from "../rows/storage.ts";
-import type { Handler } from "../call.ts";
+import type { Handler } from "./handler.ts";
 import { answerHeaders } from "../http/respond.ts";
 import { hashRequest, type Idempotency } from "../http/idempotency.ts";
 

@@ -1,5 +1,5 @@
 import { type OperationId, OPERATIONS } from "../../../../shared/contract/operations/index.ts";
-import type { Handler } from "../call.ts";
+import type { Handler } from "./handler.ts";
 import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
 import {
   cancelPrediction,

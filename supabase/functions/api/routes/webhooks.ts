@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { Handler, Deps } from "../call.ts";
+import type { Handler, Deps } from "./handler.ts";
 import { answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
-import { invalidFields } from "../http/invalid-request.ts";
+import { invalidFields } from "../errors/invalid-request.ts";
 import { deliveryRow, endpointRow, mapDelivery, mapEndpoint } from "../rows/map-webhook.ts";
 
 const endpointAnswer = answerBase.extend({ endpoint: endpointRow });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { Found } from "../../../../shared/replicate/provider-prediction.ts";
-import type { Deps } from "../database.ts";
+import type { Deps } from "./database.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
 import type { SoughtTask } from "./task.ts";
 

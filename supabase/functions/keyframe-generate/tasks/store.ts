@@ -13,7 +13,7 @@ import {
 import { describeError } from "../../../../shared/platform/log.ts";
 import { OutputError, readOutput } from "../files/open-output.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
-import type { Deps, StoredOutput } from "../database.ts";
+import type { Deps, StoredOutput } from "./database.ts";
 import type { StoreTask } from "./task.ts";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";

@@ -1,6 +1,6 @@
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
-import type { Deps } from "../database.ts";
+import type { Deps } from "./database.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { createVerdict, ProviderError, type Reason, retryVerdict, type Verdict } from "../provider/provider-error.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";

@@ -1,18 +1,18 @@
 import { z } from "zod";
-import { type CallDatabase, DatabaseError } from "../../../shared/platform/call-database.ts";
-import type { Log } from "../../../shared/platform/log.ts";
+import { type CallDatabase, DatabaseError } from "../../../../shared/platform/call-database.ts";
+import type { Log } from "../../../../shared/platform/log.ts";
 import {
   type Found,
   type ProviderPrediction,
   recordProviderState,
-} from "../../../shared/replicate/provider-prediction.ts";
-import type { OutputSource } from "./files/open-output.ts";
-import type { Storage, StoredFile } from "./files/storage.ts";
-import type { Provider } from "./provider/provider.ts";
-import type { Reason } from "./provider/provider-error.ts";
-import type { LeasedTask } from "./tasks/task.ts";
-import type { PlacesReport } from "../../../shared/worker/places.ts";
-import type { Room } from "./tasks/task-places.ts";
+} from "../../../../shared/replicate/provider-prediction.ts";
+import type { OutputSource } from "../files/open-output.ts";
+import type { Storage, StoredFile } from "../files/storage.ts";
+import type { Provider } from "../provider/provider.ts";
+import type { Reason } from "../provider/provider-error.ts";
+import type { LeasedTask } from "./task.ts";
+import type { PlacesReport } from "../../../../shared/worker/places.ts";
+import type { Room } from "./task-places.ts";
 
 /** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
 export const LEASE_SECONDS = 90;

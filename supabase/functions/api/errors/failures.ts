@@ -1,5 +1,5 @@
-import { ApiError } from "../../../shared/http/errors.ts";
-import { retryAfterJitter } from "../../../shared/http/retry-after.ts";
+import { ApiError } from "../../../../shared/http/errors.ts";
+import { retryAfterJitter } from "../../../../shared/http/retry-after.ts";
 
 /** What the log has of a failed call: codes only, never row data, prompts or URLs. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
