@@ -49,7 +49,7 @@ async function simulate(loads: Load[], innocent: { resource: string; ms: number;
     for (let turn = 0; turn < each; turn++)
       for (let owner = 0; owner < owners; owner++) queue.push({ owner: `${number} ${owner}`, resource, ms, due: 0 });
   let made = 0;
-  const kick = createWorker<Waiting & { owner_id: string }>({
+  const { kick } = createWorker<Waiting & { owner_id: string }>({
     claim: async (room) => {
       await time.sleep(5);
       const now = time.now();

@@ -82,7 +82,7 @@ function makeQueue(options: {
     }
   }
 
-  const kick = createWorker<number>({
+  const { kick } = createWorker<number>({
     claim: async (room, heartbeatMs, waitMs) => {
       const items = await transact(room, heartbeatMs, waitMs, () => room);
       return { items, more: options.hasResults ? items.length === (options.claimAtOnce ?? 10) : items.length > 0 };

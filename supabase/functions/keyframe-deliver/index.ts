@@ -1,7 +1,8 @@
 import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
-import { systemClock, createWorker } from "../../../shared/worker/worker.ts";
+import { systemClock } from "../../../shared/worker/clock.ts";
+import { createWorker } from "../../../shared/worker/worker.ts";
 import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createExchange, type Exchange } from "./lanes/database.ts";
 import { createLanes, DATABASE_TIMEOUT_MS, DELIVER_LIMITS } from "./lanes/lanes.ts";
@@ -26,11 +27,11 @@ const lanes = createLanes({
   log,
   clock: systemClock,
 });
-const kick = createWorker({
+const worker = createWorker({
   ...lanes,
   identify: ({ delivery: { id, endpoint_id } }) => ({ deliveryId: id, endpointId: endpoint_id }),
   log,
   limits: DELIVER_LIMITS,
 });
 
-Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick }));
+Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick: worker.kick }));

@@ -37,7 +37,7 @@ const deps = {
 };
 const { claim } = createDatabase(callDatabase, pollSeconds);
 const places = createTaskPlaces(GENERATE_LIMITS.maxOpen);
-const kick = createWorker({
+const worker = createWorker({
   claim: async (room, heartbeatMs, waitMs, callMs) => {
     const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs, places.report());
     for (const aside of asides) log.error("row_set_aside", aside);
@@ -50,4 +50,4 @@ const kick = createWorker({
   limits: GENERATE_LIMITS,
 });
 
-Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick }));
+Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick: worker.kick }));

@@ -1,6 +1,7 @@
 import type { Log } from "../../../../shared/platform/log.ts";
 import { createPlaces } from "../../../../shared/worker/places.ts";
-import { type Clock, COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
+import type { Clock } from "../../../../shared/worker/clock.ts";
+import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
 import { createCallSize } from "./call-size.ts";
 import type { AttemptResult, Delivery, Exchange, ExchangeArguments, Exchanged } from "./database.ts";
 import { describeHeld } from "./describe-held.ts";
