@@ -80,7 +80,7 @@ function listFiles(value: unknown, at: string, depth: number): OutputFile[] {
   return named.flatMap(([path, item]) => listFiles(item, path, depth + 1));
 }
 
-/** A progress bar of tqdm and similar tools, which may be redrawn after a carriage return: `video:  45%|████▌     | 45/100 [00:12<00:15]`. */
+/** A progress bar of tqdm and similar tools, redrawn after a carriage return: `video:  45%|████▌     | 45/100 [00:12<00:15]`. */
 const BAR = /(?:^|[\s:])(\d{1,3})%\s*\|/g;
 /** Progress is at the end of the logs, so only this many characters are read. */
 const TAIL = 4000;

@@ -3,7 +3,7 @@ import { claim, complete, readRow, submitsOf, type Task } from "../support/datab
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, type Row, seedPrediction, seedSubmit, type World } from "../support/database/predictions.ts";
 
-// One row that raises, whatever the cause, costs nobody else a claim. It is set aside with the reason, tried again later each time, and ends.
+// A row that raises costs nobody else a claim. It is set aside with the reason, tried again later each time, and ends.
 
 const db = useDatabase();
 let bad: World;

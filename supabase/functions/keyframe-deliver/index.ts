@@ -15,7 +15,7 @@ const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 const log = createLog({ function: NAME });
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 
-/** Loaded during the first claim, so that the answer to the first kick does not wait for undici. A claim fails with it: the worker stops. */
+/** Loaded during the first claim: the answer to the first kick does not wait for undici. A claim fails with it: the worker stops. */
 let sender: Promise<ReturnType<typeof createSender>> | undefined;
 const openSender = () =>
   (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log)));

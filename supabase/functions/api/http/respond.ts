@@ -31,7 +31,7 @@ const ALWAYS = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** All that supabase-js sends (its corsHeaders, and x-region), those of the contract, and of tracing (Sentry adds its own to every request). */
+/** The headers of supabase-js (its corsHeaders, and x-region), of the contract, and of tracing (Sentry adds its own to every request). */
 const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
   "Access-Control-Allow-Headers":

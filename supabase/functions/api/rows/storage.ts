@@ -72,7 +72,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
       return files;
     },
     async uploadReference(name, { bytes, contentType, width, height }, token) {
-      // Storage does not know the owner of a server's upload. Unless assign_upload follows, it is removed like an unused image of this user.
+      // Storage does not know the owner of a server's upload. Without assign_upload it is removed like an unused image of this user.
       const uploadedFor = isServer(token) ? { uploadedFor: token.userId } : {};
       const metadata = { width, height, ...uploadedFor };
       const options = { contentType, cacheControl: "3600", upsert: false, metadata };

@@ -131,8 +131,8 @@ function isOurSetup(status: number | null, explanation: string): boolean {
 }
 
 /**
- * Official models are answered 404 or 410, versions of others 422: "The specified version does not exist …", "This version has been disabled …".
- * One without the provider's words is of another server.
+ * Official models are answered 404 or 410, versions of others 422: "The specified version does not exist …", "This version has been
+ * disabled …". One without the provider's words is of another server.
  */
 function isModelGone(status: number | null, explanation: string): boolean {
   if (status === 404 || status === 410) return explanation !== "";
