@@ -8,7 +8,7 @@ import type { Log } from "../../../shared/platform/log.ts";
 import type { Deps } from "./routes/handler.ts";
 import { ACTING_FOR } from "./auth/project-key.ts";
 import { type Caller, isServer } from "./auth/verify-session.ts";
-import { internal } from "./errors/failures.ts";
+import { internal } from "./errors.ts";
 import { type AnyCall, readCall } from "./http/read-call.ts";
 import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
 import { HANDLERS, listRoutes } from "./routes/routes.ts";

@@ -4,7 +4,7 @@ import { createLocalJWKSet } from "jose/jwks/local";
 import { jwtVerify, type JWTVerifyGetKey } from "jose/jwt/verify";
 import { z } from "zod";
 import { createBoundedCache } from "../bounded-cache.ts";
-import { unauthorized } from "../errors/failures.ts";
+import { unauthorized } from "../errors.ts";
 
 /** A verified session. `token` is passed to the platform, where row-level security decides. */
 type Session = { ownerId: string; token: string; expiresAt: Date };

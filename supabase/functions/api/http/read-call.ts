@@ -4,7 +4,7 @@ import { type Operation, takesKey } from "../../../../shared/contract/operations
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
 import type { Caller, Credential } from "../auth/verify-session.ts";
 import { hashRequest, type Idempotency, readKey } from "./idempotency.ts";
-import { invalidFields, invalidRequest, issueSentence } from "../errors/invalid-request.ts";
+import { invalidFields, invalidRequest, issueSentence } from "../errors.ts";
 import { openUpload, type UnreadUpload } from "./read-upload.ts";
 import { readJson } from "./request-body.ts";
 

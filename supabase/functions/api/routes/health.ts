@@ -3,7 +3,7 @@ import { type ServiceFigures, serviceFigures } from "../../../../shared/contract
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { SCHEMA_VERSION } from "../../../../shared/platform/schema-version.ts";
 import type { Deps, Handler } from "./handler.ts";
-import { schemaOutdated, unavailable } from "../errors/failures.ts";
+import { schemaOutdated, unavailable } from "../errors.ts";
 import { writes } from "../runbook/database-problems.ts";
 import { problemsOf } from "../runbook/problems.ts";
 

@@ -3,7 +3,7 @@ import type { Handler, Deps } from "./handler.ts";
 import { answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
-import { invalidFields } from "../errors/invalid-request.ts";
+import { invalidFields } from "../errors.ts";
 import { deliveryRow, endpointRow, mapDelivery, mapEndpoint } from "../rows/map-webhook.ts";
 
 const endpointAnswer = answerBase.extend({ endpoint: endpointRow });

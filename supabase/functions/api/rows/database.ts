@@ -7,7 +7,7 @@ import { fetchOnce } from "../../../../shared/http/fetch-once.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
 import { pause } from "../../../../shared/platform/pause.ts";
 import { retry } from "../../../../shared/platform/retry.ts";
-import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../errors/failures.ts";
+import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../errors.ts";
 import { createCallTurns } from "./call-turns.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ApiError } from "../../../../shared/http/errors.ts";
 import { type Caller, type Credential, isServer } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
-import { internal, unauthorized, unavailable, type UpstreamFailure } from "../errors/failures.ts";
+import { internal, unauthorized, unavailable, type UpstreamFailure } from "../errors.ts";
 import { type PlatformClient, setCredential } from "./database.ts";
 
 /** Signed URLs cannot be revoked, so they are valid for an hour only. */
