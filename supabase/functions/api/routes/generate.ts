@@ -53,7 +53,7 @@ export const estimatePrediction =
   async ({ body, token }, { database }) => {
     const { projectId, model, ...input } = body;
     const args = { project_id: projectId, step, input, model };
-    const answer = await database.call("estimate_prediction", args, token, estimated);
+    const answer = await database.read("estimate_prediction", args, token, estimated);
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };
 

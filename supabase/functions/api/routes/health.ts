@@ -19,7 +19,7 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
   const secretKey = query.deep === undefined ? null : await deps.verifyProject(headers);
   // Both at once: each may wait for a lock.
   const [answer, figures] = await Promise.all([
-    askDatabase(() => deps.database.call("health", {}, null, databaseHealth)),
+    askDatabase(() => deps.database.read("health", {}, null, databaseHealth)),
     secretKey === null ? undefined : askFigures(secretKey, deps),
   ]);
   const isLocked = answer.writes === "locked";
@@ -45,7 +45,7 @@ export async function readFigures(
 }
 
 const askFigures = (secretKey: string, deps: Pick<Deps, "database">): Promise<ServiceFigures> =>
-  askDatabase(() => deps.database.call("service_figures", {}, secretKey, serviceFigures));
+  askDatabase(() => deps.database.read("service_figures", {}, secretKey, serviceFigures));
 
 async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {
