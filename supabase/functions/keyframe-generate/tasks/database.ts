@@ -11,13 +11,14 @@ import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
 import type { Reason } from "../provider/provider-error.ts";
 import type { LeasedTask } from "./task.ts";
+import { createCallSize } from "../../../../shared/worker/call-size.ts";
 import type { PlacesReport } from "../../../../shared/worker/places.ts";
 import type { Room } from "./task-places.ts";
 
 /** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
 export const LEASE_SECONDS = 90;
 
-/** How many tasks one claim leases. After a claim without an answer a quarter, down to one; it doubles with each that succeeds. */
+/** How many tasks one claim leases. */
 const CLAIM_AT_ONCE = 10;
 
 const claimed = z.array(
@@ -41,7 +42,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
   const withoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
     attempt_without_run: hasNoRun ? attempt : null,
   });
-  let most = CLAIM_AT_ONCE;
+  const size = createCallSize(1 / CLAIM_AT_ONCE);
   return {
     /**
      * Leases due tasks, at most `places` and as `room` says; without places it is a heartbeat only. With nothing due it may wait up to
@@ -55,14 +56,14 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
       callMs: number,
       load?: PlacesReport,
     ) {
-      const max_rows = Math.min(places, most);
+      const max_rows = Math.min(places, size.of(CLAIM_AT_ONCE));
       const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms };
       const report = { callMs: Math.round(callMs), places: load };
       const answer = await call("claim_predictions", { ...limits, report, room: room(max_rows) }).catch((error) => {
-        if (tookTooLong(error)) most = Math.ceil(most / 4);
+        if (tookTooLong(error)) size.failed();
         throw error;
       });
-      most = Math.min(2 * most, CLAIM_AT_ONCE);
+      size.succeeded();
       const rows = claimed.parse(answer);
       const isTask = ({ task }: Claimed) => task !== "set_aside";
       return { tasks: rows.filter(isTask), asides: z.array(setAside).parse(rows.filter((row) => !isTask(row))) };
