@@ -69,7 +69,7 @@ export async function within<T>(
   }
 }
 
-/** Returns a function that tells the elapsed milliseconds. A clock that is set back counts as no time, so that a wait is not prolonged by hours. */
+/** Returns a function that tells the elapsed milliseconds. A clock that is set back counts as no time: a wait is not prolonged by hours. */
 export function stopwatch(clock: Clock): () => number {
   let last = clock.now();
   let elapsed = 0;

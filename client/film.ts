@@ -34,9 +34,8 @@ export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promis
   makeFilm(film, options, "joining", async (...given) => await (await import("./film-mp4.ts")).writeMp4(...given));
 
 /**
- * A zip of the shots, with the command by which ffmpeg joins them: where joinFilm rejects with `cannot_join`. Needs the packages client-zip and
- * mediabunny.
- * Rejects as joinFilm does.
+ * A zip of the shots, with the command by which ffmpeg joins them: where joinFilm rejects with `cannot_join`. Needs client-zip and
+ * mediabunny. Rejects as joinFilm does.
  */
 export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
   makeFilm(film, options, "packing", async (...given) => await (await import("./film-zip.ts")).writeZip(...given));

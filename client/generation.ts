@@ -13,26 +13,9 @@ export type StepBody = {
 /** How many seconds (1 to 25) the service may hold its answer: a start until the prediction ends, a read until its status changes. */
 export type HoldOptions = { wait?: number | undefined };
 
-type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
-const START: Record<Step, StartId> = {
-  "first-frame": "startFirstFrame",
-  "last-frame": "startLastFrame",
-  video: "startVideo",
-};
-
-type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
-const ESTIMATE: Record<Step, EstimateId> = {
-  "first-frame": "estimateFirstFrame",
-  "last-frame": "estimateLastFrame",
-  video: "estimateVideo",
-};
-
-type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
-const READ: Record<Step, ReadId> = {
-  "first-frame": "readFirstFrame",
-  "last-frame": "readLastFrame",
-  video: "readVideo",
-};
+/** A step in the names of its operations. */
+const nameOf = (step: Step) =>
+  (({ "first-frame": "FirstFrame", "last-frame": "LastFrame", video: "Video" }) as const)[step];
 
 export function generationMethods(settings: Settings) {
   /** The ETag and Retry-After that came with each returned prediction, for waitFor. */
@@ -52,7 +35,7 @@ export function generationMethods(settings: Settings) {
     const held = hold(wait);
     const headers = { ...held.headers, ...(etag === null ? {} : { "if-none-match": etag }) };
     const input = { query: { projectId, predictionId }, headers, limitMs: limitMs + (wait ?? 0) * 1000, signal };
-    const answer = await sendOnce(requestOf(READ[step], {}, input, settings), settings);
+    const answer = await sendOnce(requestOf(`read${nameOf(step)}`, {}, input, settings), settings);
     const outcome = outcomeOf<Prediction | undefined>(answer, settings);
     return { ...outcome, prediction: outcome.data };
   };
@@ -68,13 +51,13 @@ export function generationMethods(settings: Settings) {
       json: StepBody[S],
       { wait, ...options }: StartOptions & HoldOptions = {},
     ): Promise<Prediction> => {
-      const id: StartId = START[step];
+      const id = `start${nameOf(step)}` as const;
       return remember(await operate(id, {}, { ...options, ...hold(wait), json }, settings));
     },
 
     /** What generate with the same body would cost. Starts nothing, and throws where generate would. */
     estimate: async <S extends Step>(step: S, json: StepBody[S], options: CallOptions = {}): Promise<Estimate> => {
-      const id: EstimateId = ESTIMATE[step];
+      const id = `estimate${nameOf(step)}` as const;
       return (await operate(id, {}, { ...options, json }, settings)).data;
     },
 
@@ -90,7 +73,7 @@ export function generationMethods(settings: Settings) {
       { wait, ...options }: CallOptions & HoldOptions = {},
     ): Promise<Prediction> => {
       const input = { ...options, ...hold(wait), query: { projectId, predictionId } };
-      return remember(await operate(READ[step], {}, input, settings));
+      return remember(await operate(`read${nameOf(step)}`, {}, input, settings));
     },
 
     /** May be repeated. Throws `generation_ended` when the prediction succeeded or failed. */

@@ -15,8 +15,8 @@ import type {
 
 export type ChangeOptions = CallOptions & {
   /**
-   * The project or film as it was read. The call is refused with `precondition_failed` when it has changed since; also when an earlier attempt
-   * of this call, whose answer was lost, has changed it.
+   * The project or film as it was read. The call is refused with `precondition_failed` when it has changed since; also when an earlier
+   * attempt of this call, whose answer was lost, has changed it.
    */
   unchangedSince?: Pick<Project, "updatedAt"> | undefined;
 };

@@ -32,13 +32,13 @@ type Controls = {
   /** What to avoid. */
   negativePrompt: string;
   /**
-   * Where a video starts, or whose look a last frame keeps: a first or last frame of any of the caller's projects. Default: the selected one,
-   * else the latest. Null for a last frame: none.
+   * Where a video starts, or whose look a last frame keeps: a first or last frame of any of the caller's projects. Default: the selected
+   * one, else the latest. Null for a last frame: none.
    */
   firstFramePredictionId: string;
   /** An uploaded image, instead of firstFramePredictionId. */
   firstFrameImagePath: string;
-  /** Where a video ends: a first or last frame of any of the caller's projects. Default: the selected one, else the latest, if any. Null: none. */
+  /** Where a video ends: a first or last frame of any of the caller's projects. Default: the selected one, else the latest. Null: none. */
   lastFramePredictionId: string;
   /** An uploaded image, instead of lastFramePredictionId. */
   lastFrameImagePath: string;
@@ -227,7 +227,7 @@ export type Project = {
 
 /** The latest prediction of each step; null where none was started. */
 export type LatestPredictions = Record<Step, Prediction | null>;
-/** The take that stands for each step: the selected one, otherwise the latest that succeeded and is not hidden. Null where there is none. */
+/** The take of each step: the selected one, otherwise the latest that succeeded and is not hidden. Null where there is none. */
 export type ShownTakes = Record<Step, Prediction | null>;
 export type ProjectWithPredictions = Project & { predictions: LatestPredictions; takes: ShownTakes };
 /** With predictions and takes if the list was read with `include: "predictions"`. */

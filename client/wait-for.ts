@@ -1,7 +1,7 @@
 import { hasEnded } from "./endings.ts";
 import { KeyframeError } from "./error.ts";
 import type { CallOptions } from "./operate.ts";
-import { delayAfter, isTransient } from "./retry.ts";
+import { retryDelay, isRetriable } from "./retry.ts";
 import type { Settings } from "./settings.ts";
 import { stopwatch, throwIfAborted } from "./clock.ts";
 import type { Prediction } from "./types.ts";
@@ -67,8 +67,8 @@ export async function waitFor(
       failures = 0;
     } catch (error) {
       failures += 1;
-      if (!isTransient(error) || failures > MAX_CONSECUTIVE_FAILURES) throw error;
-      pauseMs = delayAfter(error, failures, random);
+      if (!isRetriable(error) || failures > MAX_CONSECUTIVE_FAILURES) throw error;
+      pauseMs = retryDelay(error, failures, random);
       continue;
     }
     const { prediction, held } = result;

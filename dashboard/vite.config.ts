@@ -32,8 +32,8 @@ export default defineConfig({
             { name: "mediabunny", test: /[\\/]mediabunny[\\/]/, priority: 2 }, // two that load on demand share it
             { name: "forms", test: /@mantine[\\/]form[\\/]/, priority: 1.5 }, // of the sign-in and the endpoints alone
             { name: "first", tags: ["$initial"], priority: 2 },
-            { name: "shared", test: /node_modules|src[\\/](app|ui)[\\/]/, minShareCount: 2, priority: 1 },
-            { name: "films", test: /src[\\/](projects|studio)[\\/]/, minShareCount: 2 },
+            { name: "shared", test: /node_modules|src[\\/](app|ui)[\\/]|query-client/, minShareCount: 2, priority: 1 },
+            { name: "films", test: /src[\\/](projects|queries|steps|studio)[\\/]/, minShareCount: 2 },
             { name: "webhooks", test: /src[\\/]webhooks[\\/]/, minShareCount: 2 },
             { name: "session", test: /src[\\/]session[\\/]/, minShareCount: 2 },
           ],

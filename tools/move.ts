@@ -168,8 +168,8 @@ async function copySequences(from: postgres.TransactionSql, to: postgres.Transac
 }
 
 /**
- * Another Vault has another key, so each secret is decrypted there and encrypted here, and gets a new id. Returns the endpoints with a secret
- * that cannot be decrypted or is missing, as after a restore: their row keeps the old id, which names no secret here.
+ * Another Vault has another key, so each secret is decrypted there and encrypted here, and gets a new id. Returns the endpoints with a
+ * secret that cannot be decrypted or is missing, as after a restore: their row keeps the old id, which names no secret here.
  */
 async function copyWebhookSecrets(from: postgres.TransactionSql, to: postgres.TransactionSql): Promise<string[]> {
   const unread = new Set<string>();

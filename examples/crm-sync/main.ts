@@ -38,7 +38,7 @@ const server = createServer(async (request, response) => {
 server.listen(Number(PORT), HOST, () => log(`listening on http://${HOST}:${PORT}/`));
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => server.close(() => process.exit(0)));
 
-/** The status: 204 once the event is in HubSpot for good; there is no queue here that a crash could empty. Throws when it has to come again. */
+/** The status: 204 once the event is in HubSpot. Nothing is queued here that a crash could lose. Throws when it has to come again. */
 async function receive(request: IncomingMessage): Promise<number> {
   // Not only from the event's turn: when that comes late, Keyframe has given up and sends the event again.
   const signal = AbortSignal.timeout(TIMEOUT_MS);

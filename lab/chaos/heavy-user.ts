@@ -78,7 +78,7 @@ const REQUEST_MS = 30_000;
 const MOST_PAUSE_MS = 1_000;
 const EVERY_MS = 5_000;
 
-/** Repeats a request in so many loops at once. After a refusal a loop pauses as Retry-After says, for at most a second, or always so long. */
+/** Repeats a request in so many loops at once. A refused loop pauses as Retry-After says, at most a second, or always for `pauseMs`. */
 async function repeat(
   loops: number,
   over: AbortSignal,

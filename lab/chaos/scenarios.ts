@@ -118,6 +118,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   hanging_model: {
     sentence: "650 accounts whose creates hang at one model, beginning with a new process of generate",
     startsFrames: true,
+    lastsMs: 30_000, // generate starts anew in it
     laterMs: FRAME_LATER_MS,
     health: new RegExp(`^Of the \\d+ requests .* wait for something slow: \\d+ for ${OTHER_MODEL}`),
     run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", 50, 20, over),
@@ -126,6 +127,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     sentence:
       "a hundred accounts whose outputs take eighty seconds at one model, beginning with a new process of generate",
     startsFrames: true,
+    lastsMs: 30_000, // generate starts anew in it
     laterMs: FRAME_LATER_MS,
     run: (world, over) => startBadFrames(world, "[[fault:output_slow=80000]]", 9, 3, over),
   },

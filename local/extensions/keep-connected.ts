@@ -2,11 +2,11 @@ import postgres from "postgres";
 import { socketsUntil } from "../network.ts";
 import { untilAborted } from "../within.ts";
 import { pause } from "../../shared/platform/pause.ts";
+import { retryDelay } from "../../shared/platform/retry.ts";
 
 /** The pause before the restart of a worker that failed while connected, as of the extensions' own workers. */
 const RESTART_MS = 1_000;
-const FIRST_RETRY_MS = 100;
-const LONGEST_RETRY_MS = 5_000;
+const BACKOFF = { minDelayMs: 200, maxDelayMs: 5_000 };
 /** The longest that setTimeout takes, 24 days. A caller looks again then. */
 const LONGEST_MS = 2 ** 31 - 1;
 
@@ -38,7 +38,7 @@ type Connection = {
  * pauses between failures.
  */
 export async function keepConnected(options: Connection, serve: (session: Session) => Promise<void>): Promise<void> {
-  let retry = FIRST_RETRY_MS;
+  let failures = 0;
   while (!options.stop.aborted) {
     let connected = false;
     try {
@@ -51,8 +51,8 @@ export async function keepConnected(options: Connection, serve: (session: Sessio
       if (options.stop.aborted) return;
       const reason = error instanceof Error ? error.message : String(error);
       options.log("error", `${options.name} restarts`, { reason });
-      retry = connected ? FIRST_RETRY_MS : Math.min(retry * 2, LONGEST_RETRY_MS);
-      await pause(connected ? RESTART_MS : retry, options.stop);
+      failures = connected ? 0 : failures + 1;
+      await pause(connected ? RESTART_MS : retryDelay(failures, BACKOFF), options.stop);
     }
   }
 }

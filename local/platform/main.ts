@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { jsonText, readEnvironment } from "../../shared/platform/environment.ts";
+import { readEnvironment } from "../../shared/platform/environment.ts";
+import { jsonText } from "../../shared/platform/json-text.ts";
 import { createPlatform } from "./create-platform.ts";
 import { log } from "./log.ts";
 import { signingKeySchema } from "./session-tokens.ts";

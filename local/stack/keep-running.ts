@@ -1,22 +1,22 @@
 import { existsSync } from "node:fs";
 import { pause } from "../../shared/platform/pause.ts";
+import { retryDelay } from "../../shared/platform/retry.ts";
 
-const FIRST_MS = 250;
-const LONGEST_MS = 10_000;
+const BACKOFF = { minDelayMs: 250, maxDelayMs: 10_000 };
 /** After serving for this long, pauses are short again. */
 const STEADY_MS = 5_000;
 
 /** Growing pauses between the restarts of a process that keeps ending. */
 export class Backoff {
-  #next = FIRST_MS;
+  #failures = 0;
   #servedAt = Number.POSITIVE_INFINITY;
 
-  /** Waits before the next try: 250 ms at first, doubled by each call, at most 10 s. Ends early when aborted. */
+  /** Waits before the next attempt. Ends early when aborted. */
   async pause(signal: AbortSignal): Promise<void> {
-    const ms = performance.now() - this.#servedAt >= STEADY_MS ? FIRST_MS : this.#next;
+    if (performance.now() - this.#servedAt >= STEADY_MS) this.#failures = 0;
     this.#servedAt = Number.POSITIVE_INFINITY;
-    this.#next = Math.min(ms * 2, LONGEST_MS);
-    await pause(ms, signal);
+    this.#failures += 1;
+    await pause(retryDelay(this.#failures, BACKOFF), signal);
   }
 
   /** To be called when the process serves again. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { z } from "zod";
-import { jsonText } from "../../shared/platform/environment.ts";
+import { jsonText } from "../../shared/platform/json-text.ts";
 import { generateSigningKey, signingKeySchema } from "../platform/session-tokens.ts";
 
 const schema = z.object({

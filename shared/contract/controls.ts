@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, imagePath, line, referenceImagePath, text, step, time } from "./fields.ts";
+import { id, imagePath, line, referenceImagePath, step, text, time } from "./fields.ts";
 
 /** Width to height. Which ratios there are is said by the models. */
 export const aspectRatio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "Must have the shape width:height, such as 16:9.");

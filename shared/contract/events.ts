@@ -42,7 +42,7 @@ const generation = {
   completedAt: time,
 };
 
-/** `generation.succeeded`: the file is in Storage. Sent once for each prediction. Links expire, so it has none: read the prediction for one. */
+/** `generation.succeeded`: the file is in Storage. Sent once for each prediction. It has no link, which would expire: read the prediction. */
 export const generationSucceeded = z.strictObject({
   type: z.literal("generation.succeeded"),
   /** When it ended: data.completedAt. */

@@ -142,7 +142,10 @@ export const createdWebhook = z
   .meta({ id: "CreatedWebhook" });
 export type CreatedWebhook = z.infer<typeof createdWebhook>;
 
-/** `error`: http_status, timeout, connection, dns, tls, address, redirect, too_large or not_signed. `responseExcerpt`: the first 1 KiB of the answer. */
+/**
+ * `error`: http_status, timeout, connection, dns, tls, address, redirect, too_large or not_signed. `responseExcerpt`: the first 1 KiB of
+ * the answer.
+ */
 const deliveryAttempt = z
   .object({
     attempt: z.int(),

@@ -1,4 +1,5 @@
 import { ApiError } from "./errors.ts";
+import { retryAfterJitter } from "./retry-after.ts";
 
 /** A body without progress for this long is refused. */
 const MAX_IDLE_MS = 10_000;
@@ -220,10 +221,9 @@ export const tooLarge = (maxBytes: number): ApiError =>
 const late = (sentence: string): ApiError =>
   new ApiError("request_timeout", `The body did not arrive in time. ${sentence} Send the request again.`);
 
-/** A random 2 to 5 seconds, so that senders that were refused together do not return together. */
 const crowdedOut = (): ApiError =>
   new ApiError(
     "unavailable",
     "Too many bodies are being received, and this one stalled. Wait the seconds named in Retry-After, then send it again.",
-    { headers: { "Retry-After": String(2 + Math.floor(Math.random() * 4)) } },
+    { headers: retryAfterJitter() },
   );

@@ -9,3 +9,8 @@ export function retryAfterSeconds(given: unknown, now: number): number | null {
   const wait = HTTP_DATE.test(text) ? (Date.parse(text) - now) / 1000 : Number.NaN;
   return Number.isNaN(wait) ? null : Math.max(0, wait);
 }
+
+/** A random 2 to 5 seconds, so that senders that were refused together do not return together. */
+export const retryAfterJitter = (): { "Retry-After": string } => ({
+  "Retry-After": String(2 + Math.floor(Math.random() * 4)),
+});

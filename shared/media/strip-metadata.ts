@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { deflateSync, inflateSync } from "node:zlib";
 import { blankProfileNames } from "./color-profile.ts";
-import { readOrientation, writeOrientation } from "./orientation.ts";
 import type { Image } from "./media.ts";
+import { readOrientation, writeOrientation } from "./orientation.ts";
 
 /** `isLossless`: a JPEG of a kind that browsers and models do not decode. */
 type Stripped = { bytes: Uint8Array; orientation: number; isLossless?: boolean };

@@ -1,5 +1,7 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
+import { fetchOnce } from "../http/fetch-once.ts";
 import { pause } from "./pause.ts";
+import { type Backoff, retry } from "./retry.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -40,8 +42,8 @@ export function createCallDatabase(
 ): CallDatabase {
   const headers = { apikey: secretKey, authorization: `Bearer ${secretKey}` };
   // A claim that is sent twice would lease tasks to nobody.
-  const once: typeof fetch = (input, init) => fetcher(input, { ...init, ...unrepeatableBody(init?.body) });
-  const client = new PostgrestClient(`${url}/rest/v1`, { headers, fetch: once, schema: "keyframe_worker" });
+  const options = { headers, fetch: fetchOnce(fetcher), schema: "keyframe_worker" };
+  const client = new PostgrestClient(`${url}/rest/v1`, options);
   return async (called, args) => {
     const { data, error, status } = await client.rpc(called, args).abortSignal(AbortSignal.timeout(timeoutMs));
     if (error) throw new DatabaseError(called, status, error.code ?? "");
@@ -51,39 +53,31 @@ export function createCallDatabase(
 
 /** The call changed nothing, because another transaction holds what it needs (lock_timeout), or was in its way. */
 const CONFLICT = /^(55P03|40001|40P01)$/;
-const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 4_000;
+const BACKOFF: Backoff = { minDelayMs: 250, maxDelayMs: 4_000 };
 
 /**
  * Repeats calls that conflict with other transactions until the signal of their task aborts. A transaction may stay open, and a
- * result that is not recorded can cost a second provider run. Each try holds a connection for 100 ms. Only `most` calls at a
+ * result that is not recorded can cost a second provider run. Each attempt holds a connection for 100 ms. Only `maxLong` calls at a
  * time are repeated for longer than four seconds, so that tasks that wait for one owner's rows leave room for other owners' tasks.
  */
 export function repeatConflicts(
   call: CallDatabase,
-  most: number,
+  maxLong: number,
   wait: typeof pause = pause,
 ): (signal: AbortSignal) => CallDatabase {
   let long = 0;
-  return (signal) => async (called, args) => {
-    for (let ms = FIRST_PAUSE_MS; ; ms = Math.min(2 * ms, MAX_PAUSE_MS)) {
-      try {
-        return await call(called, args);
-      } catch (error) {
-        const isConflict = error instanceof DatabaseError && CONFLICT.test(error.code);
-        if (!isConflict || signal.aborted || (ms === MAX_PAUSE_MS && long >= most)) throw error;
-      }
-      if (ms === MAX_PAUSE_MS) long += 1;
-      await wait(ms, signal);
-      if (ms === MAX_PAUSE_MS) long -= 1;
-    }
+  const isLong = (delayMs: number) => delayMs === BACKOFF.maxDelayMs;
+  const isConflict = (error: unknown) => error instanceof DatabaseError && CONFLICT.test(error.code);
+  const sleep: typeof pause = async (delayMs, signal) => {
+    if (isLong(delayMs)) long += 1;
+    await wait(delayMs, signal);
+    if (isLong(delayMs)) long -= 1;
   };
-}
-
-/**
- * Returns the body as a Blob, which fetch cannot send twice. Deno's fetch repeats any request, also a POST, when its kept-alive
- * connection closes without an answer and it still has the bytes: a create could be carried out twice. Spread it into `init`.
- */
-export function unrepeatableBody(body: RequestInit["body"]): { body?: Blob } {
-  return typeof body === "string" ? { body: new Blob([body]) } : {};
+  return (signal) => (called, args) =>
+    retry(() => call(called, args), {
+      ...BACKOFF,
+      isRetriable: (error, delayMs) => isConflict(error) && (!isLong(delayMs) || long < maxLong),
+      signal,
+      sleep,
+    });
 }

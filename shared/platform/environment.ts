@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonText } from "./json-text.ts";
 
 /**
  * Reads only the variables of a schema, so that a process needs permission for no others. An empty variable counts as missing.
@@ -18,16 +19,6 @@ export function readEnvironment<Shape extends z.ZodRawShape>(
   });
   throw new Error(`Environment: ${[...new Set(problems)].join("; ")}.`);
 }
-
-/** JSON in a text. The parser's message is not used, because it quotes the text, which may be secret. */
-export const jsonText = z.string().transform((text, context): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    context.addIssue({ code: "custom", message: "must be JSON" });
-    return z.NEVER;
-  }
-});
 
 /** An http(s) address without its trailing slash, so that paths can be appended. */
 export const httpUrl = z

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../platform/call-database.ts";
-import { providerSentence } from "../platform/log.ts";
+import { redactedLine } from "../platform/redacted-line.ts";
 
 /**
  * A provider run, in answers and callbacks. Loose: only used fields are listed, and `output` and `error` differ between models. The id
@@ -80,7 +80,7 @@ function listFiles(value: unknown, at: string, depth: number): OutputFile[] {
   return named.flatMap(([path, item]) => listFiles(item, path, depth + 1));
 }
 
-/** A progress bar of tqdm and similar tools, which may be redrawn after a carriage return: `video:  45%|████▌     | 45/100 [00:12<00:15]`. */
+/** A progress bar of tqdm and similar tools, redrawn after a carriage return: `video:  45%|████▌     | 45/100 [00:12<00:15]`. */
 const BAR = /(?:^|[\s:])(\d{1,3})%\s*\|/g;
 /** Progress is at the end of the logs, so only this many characters are read. */
 const TAIL = 4000;
@@ -132,7 +132,7 @@ export type RunFailure = {
 
 export function readFailure(error: unknown): RunFailure {
   const said = typeof error === "string" ? error : JSON.stringify(error ?? "");
-  const sentence = providerSentence(error);
+  const sentence = redactedLine(error);
   if (INPUT_FILE.test(said) && NOT_READ.test(said) && !UNUSABLE.test(said))
     return { kind: "input_unreachable", stage: null, sentence };
   if (isContentRejected(said)) {

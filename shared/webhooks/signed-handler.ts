@@ -1,7 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { ApiError, failed, readRequestId, succeeded } from "../http/errors.ts";
-import type { Log } from "../platform/log.ts";
 import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
+import type { Log } from "../platform/log.ts";
 
 /** For all bodies whose signature is not verified yet: 256 that have not begun. */
 const MAX_UNSIGNED_BYTES = 16 * 1024 * 1024;

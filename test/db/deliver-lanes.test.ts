@@ -113,7 +113,7 @@ function makeDeliver({
     clock: time.clock,
   });
   const identify = ({ delivery: { id } }: { delivery: Delivery }) => ({ deliveryId: id });
-  const kick = createWorker({ ...lanes, identify, log, clock: time.clock, limits: L });
+  const { kick } = createWorker({ ...lanes, identify, log, clock: time.clock, limits: L });
   return {
     ...time,
     kick() {

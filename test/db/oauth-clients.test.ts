@@ -13,7 +13,7 @@ import {
 } from "../support/database/requests.ts";
 import { sendNext } from "../support/database/webhooks.ts";
 
-// A token of Supabase Auth's OAuth server is a session's with client_id. The doors of the running stack: test/security/oauth-clients.test.ts.
+// A token of Supabase Auth's OAuth server is a session's with client_id. The running stack: test/security/oauth-clients.test.ts.
 
 const db = useDatabase();
 const world = useWorld(db);

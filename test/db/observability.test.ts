@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
 import type { CallDatabase } from "../../shared/platform/call-database.ts";
 import { problemsOf } from "../../supabase/functions/api/runbook/problems.ts";
-import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
+import { createDatabase } from "../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { type Row, type Status, seedPrediction, seedSubmit, useWorld } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";

@@ -1,12 +1,12 @@
 import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DatabaseError } from "../../shared/platform/call-database.ts";
-import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
+import { createDatabase } from "../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { claim, complete, readRow, submitsOf, type Task } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, type Row, seedPrediction, seedSubmit, type World } from "../support/database/predictions.ts";
 
-// One row that raises, whatever the cause, costs nobody else a claim. It is set aside with the reason, tried again later each time, and ends.
+// A row that raises costs nobody else a claim. It is set aside with the reason, tried again later each time, and ends.
 
 const db = useDatabase();
 let bad: World;

@@ -225,7 +225,7 @@ test.each(
   expect(isAllowed(url)).toBe(true);
 });
 
-/** Names that end or begin like one that is listed, other schemes (the origin of a blob: address is that of what follows), ports, credentials. */
+/** Names that end or begin like a listed one, other schemes (the origin of a blob: address is that of what follows), ports, credentials. */
 test.each([
   ...words(`
     https://evilreplicate.delivery/out.png https://replicate.delivery.evil.test/out.png https://sub.origin.test/out.png

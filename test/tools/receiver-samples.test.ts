@@ -79,7 +79,7 @@ async function endOf(url: string, headers: string[]): Promise<void> {
   await sent.catch(() => 0);
 }
 
-/** What a sender with the secret, or anybody without, can send: it is answered or cut before it is read whole, and none ends the process. */
+/** What a sender with or without the secret can send: it is answered or cut before it is read whole, and none ends the process. */
 async function expectToSurvive({ url, printed }: Awaited<ReturnType<typeof run>>): Promise<void> {
   for (const length of ["-1", "1000000000", "abc"]) await endOf(url, [`content-length: ${length}`]);
   await endOf(url, []);

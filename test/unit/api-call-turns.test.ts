@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createCallTurns, repeatRefused } from "../../supabase/functions/api/rows/call-turns.ts";
+import { createCallTurns } from "../../supabase/functions/api/rows/call-turns.ts";
 
 const session = (sub: string) => `e30.${btoa(JSON.stringify({ sub }))}.signature`;
 const [anna, berta] = [session("anna"), session("berta")];
@@ -48,15 +48,4 @@ test("a call that fails → its turn goes on", async () => {
   const calls = Array.from({ length: 20 }, () => takeTurn(anna, () => Promise.reject(new Error("away"))));
   expect(await Promise.allSettled(calls)).toHaveLength(20);
   expect(await takeTurn(anna, async () => 1)).toBe(1);
-});
-
-test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long each time, six times in all", async () => {
-  const pauses: number[] = [];
-  const wait = async (ms: number) => void pauses.push(ms);
-  let calls = 0;
-  const call = async () => ++calls;
-  expect(await repeatRefused(call, (answer) => answer < 3, wait)).toBe(3);
-  expect(pauses).toEqual([50, 100]);
-  expect(await repeatRefused(call, () => true, wait)).toBe(9);
-  expect(pauses.slice(2)).toEqual([50, 100, 200, 400, 800]);
 });

@@ -25,7 +25,7 @@ function setUp(count: number) {
 test("calls of several callers at once through the one client → each with its own caller's token, and none with another's", async () => {
   const tokens = ["token-a", null, "sb_secret_x", "token-b", null];
   const { database, sent } = setUp(tokens.length);
-  const answers = await Promise.all(tokens.map((token) => database("echo", {}, token, z.string())));
+  const answers = await Promise.all(tokens.map((token) => database.call("echo", {}, token, z.string())));
   const expected = tokens.map((token) => `Bearer ${token ?? "sb_publishable_x"}`);
   expect(answers).toEqual(expected);
   expect(sent.map(({ authorization }) => authorization)).toEqual(expected);
@@ -36,17 +36,33 @@ test("calls of several callers at once through the one client → each with its 
 });
 
 test.each([
-  ["changes something → it is not sent again, for it may have been done", "drop_project", 1],
-  ["only reads → it may be sent again on another one", "read_drop", 2],
-  ["only lists → it may be sent again on another one", "list_drops", 2],
-])("a kept-alive connection closes under a call that %s", async (_what, name, most) => {
+  ["changes something → it is not sent again, for it may have been done", "call", 1],
+  ["only reads → it may be sent again on another one", "read", 2],
+] as const)("a kept-alive connection closes under a call that %s", async (_what, kind, most) => {
   const server = await serveKeptAlive();
   const database = createDatabase(createPlatformClient(server.url, "sb_publishable_x", fetch));
   for (let round = 0; round < 5; round++) {
-    await database("read_warm", {}, "token-a", z.unknown()); // leaves its connection to the next one
-    await expect(database(name, {}, "token-a", z.unknown())).rejects.toMatchObject({ code: "unavailable" });
+    await database.read("read_warm", {}, "token-a", z.unknown()); // leaves its connection to the next one
+    await expect(database[kind]("drop", {}, "token-a", z.unknown())).rejects.toMatchObject({ code: "unavailable" });
   }
-  expect(server.requests.filter((request) => request.startsWith(`POST /rest/v1/rpc/${name} `))).toHaveLength(5 * most);
+  expect(server.requests.filter((request) => request.startsWith("POST /rest/v1/rpc/drop "))).toHaveLength(5 * most);
+});
+
+test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long each time, six times in all", async () => {
+  const hint = JSON.stringify({ policy: "calls", limit: 6, window_seconds: 1, wait_seconds: 1 });
+  const refusal = { code: "KEYFR", message: "rate_limited", details: "Too many calls.", hint };
+  let refusals = 2;
+  const platform: typeof fetch = async () =>
+    refusals-- > 0 ? Response.json(refusal, { status: 400 }) : Response.json("done");
+  const pauses: number[] = [];
+  const sleep = async (ms: number) => void pauses.push(ms);
+  const database = createDatabase(createPlatformClient(URL_OF_PROJECT, "sb_publishable_x", platform), { sleep });
+  const call = () => database.call("echo", {}, "token-a", z.string());
+  expect(await call()).toBe("done");
+  expect(pauses.splice(0)).toEqual([50, 100]);
+  refusals = 6;
+  await expect(call()).rejects.toMatchObject({ code: "rate_limited" });
+  expect([refusals, pauses]).toEqual([0, [50, 100, 200, 400, 800]]);
 });
 
 describe("connections to the platform", async () => {

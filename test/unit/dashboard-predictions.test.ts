@@ -1,7 +1,7 @@
 import { type MutationMeta, MutationObserver, QueryObserver } from "@tanstack/react-query";
 import { describe, expect, test, vi } from "vitest";
 import { KeyframeError, type KeyframeErrorCode, type Prediction } from "../../client/index.ts";
-import { selectionOf } from "../../dashboard/src/projects/project-queries.ts";
+import { selectionOf } from "../../dashboard/src/queries/project-queries.ts";
 import {
   failureTitle,
   outdatedWords,
@@ -9,8 +9,8 @@ import {
   statusWords,
   stepWords,
   timedOf,
-} from "../../dashboard/src/projects/status-words.ts";
-import { CHANGES_NOTHING, createQueryClient, forgetUrl, IS_SHOWN } from "../../dashboard/src/app/query-client.ts";
+} from "../../dashboard/src/steps/status-words.ts";
+import { CHANGES_NOTHING, createQueryClient, forgetUrl, IS_SHOWN } from "../../dashboard/src/queries/query-client.ts";
 import { SAMPLE_PREDICTION } from "../../shared/contract/samples.ts";
 
 /** A prediction of the minute that its name says. */

@@ -1,7 +1,7 @@
 import { AuthApiError, type AuthError, AuthWeakPasswordError } from "@supabase/auth-js";
 import { describe, expect, test } from "vitest";
 import { KeyframeError, type KeyframeErrorCode } from "../../client/index.ts";
-import { isPassing } from "../../dashboard/src/app/query-client.ts";
+import { isPassing } from "../../dashboard/src/queries/query-client.ts";
 import { authSentence } from "../../dashboard/src/session/use-auth-form.ts";
 import { errorSentence } from "../../dashboard/src/ui/errors.ts";
 import { readLink } from "../../dashboard/src/session/start-session.ts";

@@ -12,7 +12,7 @@ import {
   type StepOptions,
   settingsOf,
   settingWords,
-} from "../../dashboard/src/studio/step-options.ts";
+} from "../../dashboard/src/steps/step-options.ts";
 
 const model = (controls: Model["controls"], more: Partial<Model> = {}): Model => ({
   model: "maker/model",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DatabaseError } from "../../shared/platform/call-database.ts";
-import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
+import { createDatabase } from "../../supabase/functions/keyframe-generate/tasks/database.ts";
 
 /** Claims with 64 free places; `errors` are what the first calls end with. Returns what each call asked for. */
 async function claimAgainAndAgain(errors: Error[], calls: number): Promise<(number | string)[]> {

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import { answer, receive } from "../support/receiver/raw-receiver.ts";
 import { createLog } from "../../shared/platform/log.ts";
-import type { Deps, Database } from "../../supabase/functions/keyframe-generate/database.ts";
+import type { Deps, Database } from "../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { parseOutputHosts } from "../../shared/platform/environment.ts";
 import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { createStorage } from "../../supabase/functions/keyframe-generate/files/storage.ts";

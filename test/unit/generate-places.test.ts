@@ -51,7 +51,7 @@ async function simulate(loads: Load[], innocent: { resources: string[]; ms: numb
       for (let owner = 0; owner < owners; owner++)
         queue.push({ owner: `${number} ${owner}`, resource, ms, hangsFrom, due: 0 });
   let made = 0;
-  const kick = createWorker<Waiting & { owner_id: string }>({
+  const { kick } = createWorker<Waiting & { owner_id: string }>({
     claim: async (room) => {
       await time.sleep(5);
       const now = time.now();

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import type { ProviderPrediction } from "../../shared/replicate/provider-prediction.ts";
 import { cancel, poll, work } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
-import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
+import type { Database } from "../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { submit } from "../../supabase/functions/keyframe-generate/tasks/submit.ts";
 import { type PollTask, type SubmitTask, task } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import { NANO_BANANA } from "../support/models.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { progressLine } from "../../local/simulator/run-prediction.ts";
-import { providerSentence } from "../../shared/platform/log.ts";
+import { redactedLine } from "../../shared/platform/redacted-line.ts";
 import { parseProgress, providerPrediction, providerState } from "../../shared/replicate/provider-prediction.ts";
 
 const run = (change: Record<string, unknown> = {}) =>
@@ -105,7 +105,7 @@ test.each([
   ["half a surrogate pair", "a\ud800b", "a\ufffdb"],
   ["a page", "é😀".repeat(5000), `${"é😀".repeat(149)}é…`],
 ])("what the provider said, %s → %j", (_name, said, sentence) => {
-  expect(providerSentence(said)).toBe(sentence);
+  expect(redactedLine(said)).toBe(sentence);
 });
 
 const SIGNED = "/storage/v1/object/sign/keyframe-outputs/o/p/frame.png?token=secret&prediction=1";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createWorker, COMMON_LIMITS as L, type WorkerLimits } from "../../shared/worker/worker.ts";
-import { LEASE_SECONDS } from "../../supabase/functions/keyframe-generate/database.ts";
+import { LEASE_SECONDS } from "../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { GENERATE_LIMITS } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
 import { makeClock } from "./worker-clock.ts";
 
@@ -82,7 +82,7 @@ function makeQueue(options: {
     }
   }
 
-  const kick = createWorker<number>({
+  const { kick } = createWorker<number>({
     claim: async (room, heartbeatMs, waitMs) => {
       const items = await transact(room, heartbeatMs, waitMs, () => room);
       return { items, more: options.hasResults ? items.length === (options.claimAtOnce ?? 10) : items.length > 0 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonText } from "../../shared/platform/environment.ts";
+import { jsonText } from "../../shared/platform/json-text.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Ended, runSupabaseCli } from "../../local/stack/supabase-cli.ts";
 import { DeployError } from "./reporting.ts";

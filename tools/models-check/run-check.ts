@@ -1,7 +1,6 @@
-import { readRecordedSchemas, recordedFolder } from "../../local/simulator/model-schemas.ts";
+import { readOutputFiles, readRecordedSchemas, recordedFolder } from "../../local/simulator/model-schemas.ts";
 import { checkInput } from "../../local/simulator/check-input.ts";
 import { alignColumns } from "../../local/platform/studio/run-statements.ts";
-import { outputMistake } from "./row-output.ts";
 import { asksOf, completed, inputOf, type ModelRow } from "./row-inputs.ts";
 import { type Found, ofProvider, ofRecord, type Provider, recordSchema } from "./schemas.ts";
 
@@ -63,6 +62,25 @@ function checkOne(row: ModelRow, found: Found | undefined): Checked {
   if (mistake !== null) findings.set("output", { step, model, asked: "any input", refused: `output: ${mistake}` });
   return { row, origin: found.origin, findings: [...findings.values()] };
 }
+
+/** Why a run of this row would be paid and its file not found, by what its model publishes of its output; null: it would be found. */
+function outputMistake({ output = null }: ModelRow, openapi: unknown): string | null {
+  const files = readOutputFiles(openapi);
+  if (files === null) return null; // nothing is published, or anything
+  const named = output?.replace(/\[\d+\]/g, "[]") ?? null;
+  if (named !== null) {
+    const isThere = files.some((at) => at === named || at.startsWith(`${named}[`) || at.startsWith(`${named}.`));
+    return isThere
+      ? null
+      : `the row names ${output}, and the model returns ${listOf(files)}. Correct the column output.`;
+  }
+  if (files.length === 0) return "the model returns no file. Use another model.";
+  if (files.length === 1) return null;
+  return `the model returns several files: ${listOf(files)}. Name one in the column output.`;
+}
+
+const listOf = (files: string[]) =>
+  files.length === 0 ? "no file" : files.map((at) => at || "one address").join(", ");
 
 /** The printed report: a table, the findings, and the sum. */
 export function report({ checked, findings }: CheckResult, rowsFrom: string): string {

@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { type WebhookEvent, webhookEvent } from "../../shared/contract/events.ts";
-import { jsonText } from "../../shared/platform/environment.ts";
+import { jsonText } from "../../shared/platform/json-text.ts";
 import { pause } from "../../shared/platform/pause.ts";
 
 /** Three times the limit of an event. */

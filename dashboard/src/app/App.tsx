@@ -7,7 +7,7 @@ import { SessionProvider } from "../session/SessionProvider.tsx";
 import type { AuthLink, RestoredSession } from "../session/start-session.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
 import { Pages } from "./Pages.tsx";
-import { createQueryClient } from "./query-client.ts";
+import { createQueryClient } from "../queries/query-client.ts";
 import { cssVariables, theme } from "./theme.ts";
 
 /** Providers that all pages share. */

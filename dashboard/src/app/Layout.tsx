@@ -36,7 +36,7 @@ import { Brand } from "../ui/Brand.tsx";
 import { monthWords } from "../ui/money.ts";
 import { useUsage } from "../usage/use-usage.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
-import { isPassing } from "./query-client.ts";
+import { isPassing } from "../queries/query-client.ts";
 
 /** Header, navigation and page. On a phone the navigation is behind the burger. */
 export function Layout() {

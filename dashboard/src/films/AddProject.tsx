@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Film } from "../../../client/index.ts";
-import { useChangeProject } from "../projects/project-queries.ts";
+import { useChangeProject } from "../queries/project-queries.ts";
 import { useKeyframe } from "../services.ts";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 

@@ -3,9 +3,9 @@ import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { type FilmProgress, joinFilm, missingVideos, safeFileName, zipFilm } from "../../../client/film.ts";
 import type { FilmWithShots } from "../../../client/index.ts";
-import { CHANGES_NOTHING } from "../app/query-client.ts";
+import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
-import { saveAs } from "../studio/use-download.ts";
+import { saveAs } from "../steps/use-download.ts";
 import { FormWindow } from "../ui/windows.tsx";
 
 declare global {

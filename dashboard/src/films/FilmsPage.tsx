@@ -6,11 +6,11 @@ import type { Film } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
-import { Thumb } from "../studio/Sources.tsx";
+import { Thumb } from "../steps/Sources.tsx";
 import { useLast } from "../ui/window-focus.ts";
 import { Time } from "../ui/Time.tsx";
 import { TitleWindow } from "../ui/windows.tsx";
-import { useCreateFilm, useFilm, useFilms } from "./film-queries.ts";
+import { useCreateFilm, useFilm, useFilms } from "../queries/film-queries.ts";
 
 export function Component() {
   const list = useFilms();

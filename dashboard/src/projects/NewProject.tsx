@@ -4,7 +4,7 @@ import { useNavigate } from "react-router";
 import type { KeyframeClient, Project } from "../../../client/index.ts";
 import { useOnce } from "../services.ts";
 import { useCopyDraft, useDraft } from "../session/use-draft.ts";
-import { forNextShot, settingsDraft } from "../studio/step-options.ts";
+import { forNextShot, settingsDraft } from "../steps/step-options.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { unless } from "../ui/errors.ts";
 import { FormWindow } from "../ui/windows.tsx";

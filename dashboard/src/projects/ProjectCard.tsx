@@ -6,10 +6,10 @@ import link from "../ui/cover-link.module.css";
 import { Time } from "../ui/Time.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
 import classes from "./projects.module.css";
-import { StepMark } from "./status.tsx";
-import { FILM_ORDER } from "./status-words.ts";
-import { TakePicture } from "./TakePicture.tsx";
-import screen from "../studio/screen.module.css";
+import { StepMark } from "../steps/status.tsx";
+import { FILM_ORDER } from "../steps/status-words.ts";
+import { TakePicture } from "../steps/TakePicture.tsx";
+import screen from "../steps/screen.module.css";
 
 /** The whole card links to the studio. */
 export function ProjectCard({ project }: { project: ListedProject }) {

@@ -3,12 +3,11 @@ import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { hasEnded, type KeyframeClient, type ListedProject, type Project } from "../../../client/index.ts";
-import { forget } from "../app/query-client.ts";
-import { useFilmChoice } from "../films/film-queries.ts";
+import { forget } from "../queries/query-client.ts";
+import { useFilmChoice } from "../queries/film-queries.ts";
 import { useKeyframe } from "../services.ts";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
-import { useChangeProject } from "./project-queries.ts";
-import { runningOf } from "./status-words.ts";
+import { useChangeProject, runningOf } from "../queries/project-queries.ts";
 import { isRefusal, unless, unlessGone } from "../ui/errors.ts";
 
 type Props = { project: ListedProject; onDeleted: () => void };

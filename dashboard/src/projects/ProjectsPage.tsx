@@ -11,7 +11,7 @@ import { NewButton } from "../ui/buttons.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import { NewProject } from "./NewProject.tsx";
 import classes from "./projects.module.css";
-import { runningOf } from "./status-words.ts";
+import { runningOf } from "../queries/project-queries.ts";
 
 export function Component() {
   const [address, setAddress] = useSearchParams();

@@ -2,16 +2,16 @@ import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { IconCheck, IconRestore } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { hasEnded, type Prediction, type ProjectWithPredictions } from "../../../client/index.ts";
-import { selectionOf, type useChangeProject } from "../projects/project-queries.ts";
-import { PredictionState } from "../projects/status.tsx";
-import { nounOf, USE } from "../projects/status-words.ts";
+import { selectionOf, type useChangeProject } from "../queries/project-queries.ts";
+import { PredictionState } from "../steps/status.tsx";
+import { nounOf, USE } from "../steps/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { Facts } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { Frame, Outdated } from "./Sources.tsx";
-import { type Fact, factsOf } from "./step-options.ts";
+import { Frame, Outdated } from "../steps/Sources.tsx";
+import { type Fact, factsOf } from "../steps/step-options.ts";
 import { TakeMenu } from "./TakeMenu.tsx";
-import { useModelLabel } from "./use-models.ts";
+import { useModelLabel } from "../queries/use-models.ts";
 
 /** Changes what is looked at, as the address has it. */
 export type Look = (at: Partial<Record<"step" | "history" | "take", string | null>>) => void;

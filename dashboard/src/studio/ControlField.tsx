@@ -2,7 +2,7 @@ import { Checkbox, Input, NativeSelect, SegmentedControl, Textarea, TextInput } 
 import { useId } from "@mantine/hooks";
 import type { ModelControl } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
-import { controlName, type Value, valueWords } from "./step-options.ts";
+import { controlName, type Value, valueWords } from "../steps/step-options.ts";
 
 type Props = {
   name: string;

@@ -1,13 +1,13 @@
 import { Group, Input, Text, UnstyledButton } from "@mantine/core";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/status-words.ts";
+import { STEP_NAME } from "../steps/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { errorSentence } from "../ui/errors.ts";
-import { useAddReferences } from "./reference-image.ts";
-import { Frame, Thumb } from "./Sources.tsx";
-import classes from "./screen.module.css";
-import { frameOf, isUpload } from "./step-options.ts";
-import { usePredictions } from "./use-predictions.ts";
+import { useAddReferences } from "../queries/reference-image.ts";
+import { Frame, Thumb } from "../steps/Sources.tsx";
+import classes from "../steps/screen.module.css";
+import { frameOf, isUpload } from "../steps/step-options.ts";
+import { usePredictions } from "../queries/use-predictions.ts";
 
 type Props = {
   project: ProjectWithPredictions;

@@ -3,15 +3,15 @@ import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { useFrameBefore } from "../films/film-queries.ts";
-import { selectionOf, useChangeProject } from "../projects/project-queries.ts";
-import { FILM_ORDER, isRunning, nounOf, STEP_NAME } from "../projects/status-words.ts";
+import { useFrameBefore } from "../queries/film-queries.ts";
+import { selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
+import { FILM_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { useServices } from "../services.ts";
-import { useReferenceAddress } from "./reference-image.ts";
+import { useReferenceAddress } from "../queries/reference-image.ts";
 import type { Look } from "./AboutTake.tsx";
-import { Sources } from "./Sources.tsx";
-import { FRAME_BEFORE } from "./StepScreen.tsx";
+import { Sources } from "../steps/Sources.tsx";
+import { FRAME_BEFORE } from "../steps/StepScreen.tsx";
 import { StepCard } from "./StepCard.tsx";
 import {
   type FrameRole,
@@ -24,10 +24,10 @@ import {
   type StepOptions,
   settingsDraft,
   takesLastFrame,
-} from "./step-options.ts";
+} from "../steps/step-options.ts";
 import classes from "./strip.module.css";
-import { useModelLabel, useModels } from "./use-models.ts";
-import { predictionKey, predictionQuery, type Take, usePrediction, useTake } from "./use-predictions.ts";
+import { useModelLabel, useModels } from "../queries/use-models.ts";
+import { predictionKey, predictionQuery, type Take, usePrediction, useTake } from "../queries/use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 import { useLast } from "../ui/window-focus.ts";

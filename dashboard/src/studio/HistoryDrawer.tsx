@@ -2,7 +2,8 @@ import { Checkbox, Drawer, Stack, Text, UnstyledButton } from "@mantine/core";
 import { IconColumns2, IconMaximize } from "@tabler/icons-react";
 import { Fragment, useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
-import { isRunning, statusWords, STEP_NAME } from "../projects/status-words.ts";
+import { isRunning } from "../queries/project-queries.ts";
+import { statusWords, STEP_NAME } from "../steps/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import link from "../ui/cover-link.module.css";
 import { relativeTime } from "../ui/format-time.ts";
@@ -10,11 +11,11 @@ import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
 import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, isUsed, type TakesProps } from "./AboutTake.tsx";
-import classes from "./screen.module.css";
-import { StepScreen } from "./StepScreen.tsx";
-import { factsOf } from "./step-options.ts";
-import { useModelLabel } from "./use-models.ts";
-import { usePredictions } from "./use-predictions.ts";
+import classes from "../steps/screen.module.css";
+import { StepScreen } from "../steps/StepScreen.tsx";
+import { factsOf } from "../steps/step-options.ts";
+import { useModelLabel } from "../queries/use-models.ts";
+import { usePredictions } from "../queries/use-predictions.ts";
 
 type Props = TakesProps & {
   step: Step;

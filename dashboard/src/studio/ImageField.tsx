@@ -4,9 +4,9 @@ import { type ReactNode, useRef, useState } from "react";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { errorSentence } from "../ui/errors.ts";
-import { KINDS, refuseImage, useAddReferences } from "./reference-image.ts";
-import { Frame } from "./Sources.tsx";
-import classes from "./screen.module.css";
+import { KINDS, refuseImage, useAddReferences } from "../queries/reference-image.ts";
+import { Frame } from "../steps/Sources.tsx";
+import classes from "../steps/screen.module.css";
 
 type Props = {
   project: ProjectWithPredictions;

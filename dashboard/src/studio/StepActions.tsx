@@ -4,9 +4,9 @@ import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react"
 import { keepPreviousData, useIsMutating, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";
 import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
-import type { Choices } from "./step-options.ts";
-import { projectKey } from "../projects/project-queries.ts";
-import { isRunning, STEP_NAME } from "../projects/status-words.ts";
+import type { Choices } from "../steps/step-options.ts";
+import { projectKey, isRunning } from "../queries/project-queries.ts";
+import { STEP_NAME } from "../steps/status-words.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { estimateWords, overBudgetWords } from "../ui/money.ts";
 import type { TextsState } from "./texts/use-texts.ts";

@@ -10,17 +10,18 @@ import {
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
-import { failureTitle, isEarlier, isRunning, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
-import { PredictionState } from "../projects/status.tsx";
-import { MadeFrom, Thumb } from "./Sources.tsx";
-import screen from "./screen.module.css";
+import { isRunning } from "../queries/project-queries.ts";
+import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../steps/status-words.ts";
+import { PredictionState } from "../steps/status.tsx";
+import { MadeFrom, Thumb } from "../steps/Sources.tsx";
+import screen from "../steps/screen.module.css";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
-import { StepScreen } from "./StepScreen.tsx";
+import { StepScreen } from "../steps/StepScreen.tsx";
 import { StepSettings } from "./StepSettings.tsx";
-import { choicesOf, modelOf, type StepOptions } from "./step-options.ts";
+import { choicesOf, modelOf, type StepOptions } from "../steps/step-options.ts";
 import classes from "./strip.module.css";
-import { useDownload } from "./use-download.ts";
-import type { Take } from "./use-predictions.ts";
+import { useDownload } from "../steps/use-download.ts";
+import type { Take } from "../queries/use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 

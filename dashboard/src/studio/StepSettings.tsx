@@ -3,7 +3,7 @@ import { useDisclosure, useId } from "@mantine/hooks";
 import { IconAdjustmentsHorizontal } from "@tabler/icons-react";
 import type { Model, ProjectWithPredictions } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
-import { STEP_NAME } from "../projects/status-words.ts";
+import { STEP_NAME } from "../steps/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { ControlField } from "./ControlField.tsx";
 import { EarlierPictures } from "./EarlierPictures.tsx";
@@ -20,7 +20,7 @@ import {
   type StepOptions,
   takesLastFrame,
   chosenValue,
-} from "./step-options.ts";
+} from "../steps/step-options.ts";
 
 type Props = {
   options: StepOptions;

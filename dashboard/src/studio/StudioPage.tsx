@@ -4,21 +4,21 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import type { Project, ProjectWithPredictions } from "../../../client/index.ts";
-import { readAgain } from "../app/query-client.ts";
+import { readAgain } from "../queries/query-client.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
-import { useChangeProject, useProject } from "../projects/project-queries.ts";
-import { FILM_ORDER, runningOf, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts";
+import { useChangeProject, useProject, runningOf } from "../queries/project-queries.ts";
+import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../steps/status-words.ts";
 import { errorSentence, isGone } from "../ui/errors.ts";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
 import { ImageField } from "./ImageField.tsx";
-import screen from "./screen.module.css";
+import screen from "../steps/screen.module.css";
 import classes from "./studio.module.css";
 import { TextsPanel } from "./texts/TextsPanel.tsx";
 import { useTexts } from "./texts/use-texts.ts";
-import { useModels } from "./use-models.ts";
+import { useModels } from "../queries/use-models.ts";
 
 export function Component() {
   const { projectId = "" } = useParams();

@@ -2,10 +2,10 @@ import { IconDownload, IconEye, IconEyeOff, IconTrash } from "@tabler/icons-reac
 import { useMutation } from "@tanstack/react-query";
 import type { Prediction } from "../../../client/index.ts";
 import { unlessGone } from "../ui/errors.ts";
-import { nounOf } from "../projects/status-words.ts";
+import { nounOf } from "../steps/status-words.ts";
 import { useKeyframe } from "../services.ts";
 import { ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
-import { useDownload } from "./use-download.ts";
+import { useDownload } from "../steps/use-download.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 
 /** What can be done with a prediction that has ended: download, hide, delete. */

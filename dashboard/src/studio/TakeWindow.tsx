@@ -2,15 +2,15 @@ import { Button, Group, Modal, Text } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { type ReactNode, useRef, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/status-words.ts";
+import { STEP_NAME } from "../steps/status-words.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { clockTime } from "../ui/format-time.ts";
 import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, type TakesProps } from "./AboutTake.tsx";
-import { TakeMedia } from "./StepScreen.tsx";
-import screen from "./screen.module.css";
+import { TakeMedia } from "../steps/StepScreen.tsx";
+import screen from "../steps/screen.module.css";
 import classes from "./take.module.css";
-import { usePrediction } from "./use-predictions.ts";
+import { usePrediction } from "../queries/use-predictions.ts";
 
 type Props = TakesProps & { ids: string[]; isOpen: boolean; onClose: () => void };
 

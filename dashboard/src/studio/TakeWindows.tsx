@@ -1,5 +1,5 @@
 import type { Prediction } from "../../../client/index.ts";
-import { FILM_ORDER } from "../projects/status-words.ts";
+import { FILM_ORDER } from "../steps/status-words.ts";
 import { useLast } from "../ui/window-focus.ts";
 import type { Look, TakesProps } from "./AboutTake.tsx";
 import { HistoryDrawer } from "./HistoryDrawer.tsx";

@@ -1,11 +1,11 @@
 import { Group, NativeSelect, Progress, SegmentedControl, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Step, Usage } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/status-words.ts";
+import { STEP_NAME } from "../steps/status-words.ts";
 import { exactTime } from "../ui/format-time.ts";
 import { dollars, monthWords, openOf, sumWords } from "../ui/money.ts";
 import { PageHead, Panel, Unread } from "../ui/page-parts.tsx";
-import { useModelLabel } from "../studio/use-models.ts";
+import { useModelLabel } from "../queries/use-models.ts";
 import { useTitles, useUsage } from "./use-usage.ts";
 
 const GROUPS = [

@@ -2,18 +2,14 @@ import { Alert, Group, Stack, Text } from "@mantine/core";
 import {
   type Icon,
   IconAlertTriangle,
-  IconCheck,
   IconCircleCheck,
   IconCircleDashed,
-  IconClockHour4,
   IconPlayerPause,
   IconPlugX,
-  IconRefresh,
   IconRefreshAlert,
 } from "@tabler/icons-react";
 import type { Webhook } from "../../../client/index.ts";
 import { Time } from "../ui/Time.tsx";
-import type { DeliveryStateKind } from "./deliveries/delivery.ts";
 import { endpointState, type EndpointStateKind, troubleWords } from "./endpoint.ts";
 import classes from "./health.module.css";
 import type { HealthSums } from "./health.ts";
@@ -81,16 +77,4 @@ export function TroubleNotice({ webhook }: { webhook: Webhook }) {
       </Stack>
     </Alert>
   );
-}
-
-const ICON: Record<DeliveryStateKind, Icon> = {
-  waiting: IconClockHour4,
-  retrying: IconRefresh,
-  delivered: IconCheck,
-  exhausted: IconAlertTriangle,
-};
-
-export function OutcomeIcon({ kind, size = 16 }: { kind: DeliveryStateKind; size?: number }) {
-  const Mark = ICON[kind];
-  return <Mark size={size} aria-hidden className={classes[kind]} style={{ flexShrink: 0 }} />;
 }

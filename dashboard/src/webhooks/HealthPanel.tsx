@@ -3,7 +3,8 @@ import type { Webhook } from "../../../client/index.ts";
 import { Panel, Unread } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { attemptWords } from "./deliveries/delivery.ts";
-import { EndpointState, OutcomeIcon } from "./EndpointState.tsx";
+import { OutcomeIcon } from "./deliveries/OutcomeIcon.tsx";
+import { EndpointState } from "./EndpointState.tsx";
 import classes from "./health.module.css";
 import {
   type EndpointHealth,

@@ -3,7 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconEye, IconEyeOff } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { CHANGES_NOTHING } from "../app/query-client.ts";
+import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { Panel } from "../ui/page-parts.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";

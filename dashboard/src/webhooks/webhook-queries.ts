@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { KeyframeClient, Webhook } from "../../../client/index.ts";
-import { forget } from "../app/query-client.ts";
+import { forget } from "../queries/query-client.ts";
 import { unlessGone } from "../ui/errors.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";

@@ -5,9 +5,9 @@ import type {
   ZodOpenApiPathsObject,
   ZodOpenApiRequestBodyObject,
 } from "zod-openapi";
-import { type OperationId, OPERATIONS } from "../operations/index.ts";
-import { METRICS_TYPE } from "../service.ts";
+import { OPERATIONS, type OperationId } from "../operations/index.ts";
 import type { Operation } from "../operations/operation.ts";
+import { METRICS_TYPE } from "../service.ts";
 import { ANSWERS } from "./answers.ts";
 import { requestHeaders, requestId, requestIdGiven } from "./headers.ts";
 import { errorResponses, responsesOf } from "./responses.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { exceededBudget } from "../costs.ts";
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
 import { ERROR_STATUS, type ErrorCode } from "../../http/errors.ts";
+import { exceededBudget } from "../costs.ts";
 import { errorsOf, type Operation } from "../operations/operation.ts";
 import { answerHeaders, errorHeaders } from "./headers.ts";
 

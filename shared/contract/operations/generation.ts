@@ -1,3 +1,4 @@
+import { modelList } from "../controls.ts";
 import { estimate, usage, usageQuery } from "../costs.ts";
 import {
   cancelPredictionBody,
@@ -7,7 +8,6 @@ import {
   startLastFrameBody,
   startVideoBody,
 } from "../predictions.ts";
-import { modelList } from "../controls.ts";
 import { SAMPLE } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 

@@ -10,7 +10,8 @@ export type RequestExample = {
 };
 
 /**
- * One method of one path. The function `api` routes and validates by it; openapi.json comes from it, and a test compares the client's types with it.
+ * One method of one path. The function `api` routes and validates by it; openapi.json comes from it, and a test compares the client's
+ * types with it.
  */
 export type Operation = {
   method: "GET" | "POST" | "PATCH" | "DELETE";

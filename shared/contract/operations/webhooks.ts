@@ -1,4 +1,5 @@
 import { noFields } from "../fields.ts";
+import { SAMPLE } from "../samples.ts";
 import {
   changeWebhookBody,
   createdWebhook,
@@ -15,7 +16,6 @@ import {
   webhookPath,
   webhookSecretAnswer,
 } from "../webhooks.ts";
-import { SAMPLE } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 
 const path = { webhookId: SAMPLE.webhookId };

@@ -1,18 +1,18 @@
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
-import { type OperationId, OPERATIONS } from "../../../shared/contract/operations/index.ts";
+import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
 import { METRICS_TYPE } from "../../../shared/contract/service.ts";
 import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
 import type { Log } from "../../../shared/platform/log.ts";
-import type { Deps } from "./call.ts";
 import { ACTING_FOR } from "./auth/project-key.ts";
 import { type Caller, isServer } from "./auth/verify-session.ts";
-import { internal } from "./failures.ts";
+import { internal } from "./errors.ts";
 import { type AnyCall, readCall } from "./http/read-call.ts";
 import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
-import { HANDLERS, listRoutes } from "./routes/routes.ts";
+import type { Deps } from "./routes/handler.ts";
 import { readMetrics } from "./routes/metrics.ts";
+import { HANDLERS, listRoutes } from "./routes/routes.ts";
 
 /** What the log line of the request needs. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string; actor?: "server" } };

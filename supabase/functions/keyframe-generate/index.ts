@@ -3,9 +3,9 @@ import { functionEnvironments, readEnvironment } from "../../../shared/platform/
 import { createLog } from "../../../shared/platform/log.ts";
 import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
-import { createDatabase } from "./database.ts";
 import { createStorage } from "./files/storage.ts";
 import { createProvider } from "./provider/provider.ts";
+import { createDatabase } from "./tasks/database.ts";
 import { identify } from "./tasks/task.ts";
 import { createTaskPlaces } from "./tasks/task-places.ts";
 import { GENERATE_LIMITS, work } from "./tasks/work.ts";
@@ -37,7 +37,7 @@ const deps = {
 };
 const { claim } = createDatabase(callDatabase, pollSeconds);
 const places = createTaskPlaces(GENERATE_LIMITS.maxOpen);
-const kick = createWorker({
+const worker = createWorker({
   claim: async (room, heartbeatMs, waitMs, callMs) => {
     const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs, places.report());
     for (const aside of asides) log.error("row_set_aside", aside);
@@ -50,4 +50,4 @@ const kick = createWorker({
   limits: GENERATE_LIMITS,
 });
 
-Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick }));
+Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick: worker.kick }));

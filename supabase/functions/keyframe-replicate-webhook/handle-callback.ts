@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { id } from "../../../shared/contract/fields.ts";
 import { ApiError, succeeded } from "../../../shared/http/errors.ts";
-import type { Log } from "../../../shared/platform/log.ts";
 import { type CallDatabase, DatabaseError } from "../../../shared/platform/call-database.ts";
+import type { Log } from "../../../shared/platform/log.ts";
 import {
   type ProviderPrediction,
   providerPrediction,

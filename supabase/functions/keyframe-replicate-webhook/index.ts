@@ -1,6 +1,6 @@
+import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createCallbackHandler } from "./handle-callback.ts";
 

@@ -8,7 +8,7 @@ import { startStuck } from "./stuck.ts";
 import { signUp, type User } from "./user.ts";
 import { type Manager, register } from "./webhooks.ts";
 
-/** What requests are about: a project with a first frame, a last frame that runs, a video that failed, a film, and an endpoint with a delivery. */
+/** What requests are about: a project with a first frame, a running last frame and a failed video, a film, an endpoint with a delivery. */
 export type Scene = Ids & {
   user: User;
   /** Who may do all that is asked for: the user, or for webhooks the project. */

@@ -2,7 +2,7 @@ import { Group, Loader, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconSend } from "@tabler/icons-react";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
-import { OutcomeIcon } from "../EndpointState.tsx";
+import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import { isGone, useSendTest, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
-import { invalidFields } from "../http/invalid-request.ts";
+import { invalidFields } from "../errors.ts";
 import type { ActingServer, Caller, SessionVerifier } from "./verify-session.ts";
 
 /**

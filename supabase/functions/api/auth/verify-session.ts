@@ -1,10 +1,10 @@
-import * as errors from "jose/errors";
 import { decodeProtectedHeader } from "jose/decode/protected_header";
+import * as errors from "jose/errors";
 import { createLocalJWKSet } from "jose/jwks/local";
-import { jwtVerify, type JWTVerifyGetKey } from "jose/jwt/verify";
+import { type JWTVerifyGetKey, jwtVerify } from "jose/jwt/verify";
 import { z } from "zod";
 import { createBoundedCache } from "../bounded-cache.ts";
-import { unauthorized } from "../failures.ts";
+import { unauthorized } from "../errors.ts";
 
 /** A verified session. `token` is passed to the platform, where row-level security decides. */
 type Session = { ownerId: string; token: string; expiresAt: Date };

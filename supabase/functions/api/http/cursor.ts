@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { invalidFields } from "./invalid-request.ts";
+import { invalidFields } from "../errors.ts";
 
 /** The last row of a page: its created_at in microseconds and its id, because rows can share a time. */
 const position = z.tuple([z.iso.datetime({ offset: true }), z.guid()]);

@@ -1,4 +1,4 @@
-import { invalidFields } from "./invalid-request.ts";
+import { invalidFields } from "../errors.ts";
 
 /** Arguments of a repeatable SQL function. Both are absent without a key; the hash is absent until an upload has been read. */
 export type Idempotency = { idempotency_key?: string; request_hash?: string };

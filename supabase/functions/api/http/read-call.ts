@@ -1,13 +1,29 @@
 import { z } from "zod";
-import type { OperationId } from "../../../../shared/contract/operations/index.ts";
+import type { BodyOf, OperationId, QueryOf } from "../../../../shared/contract/operations/index.ts";
 import { type Operation, takesKey } from "../../../../shared/contract/operations/operation.ts";
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
-import type { Caller } from "../auth/verify-session.ts";
-import type { Call } from "../call.ts";
+import type { Caller, Credential } from "../auth/verify-session.ts";
+import { invalidFields, invalidRequest, issueSentence } from "../errors.ts";
 import { hashRequest, type Idempotency, readKey } from "./idempotency.ts";
-import { invalidFields, invalidRequest, issueSentence } from "./invalid-request.ts";
-import { openUpload } from "./read-upload.ts";
+import { openUpload, type UnreadUpload } from "./read-upload.ts";
 import { readJson } from "./request-body.ts";
+
+type Image = "uploadReferenceImage";
+
+/** One request, validated by its operation in the contract. */
+export type Call<Id extends OperationId> = {
+  ownerId: string | null;
+  token: Credential;
+  /** The value of a path parameter; "" when there is none of this name. */
+  path: (name: string) => string;
+  query: QueryOf<Id>;
+  body: Id extends Image ? UnreadUpload : BodyOf<Id>;
+  /** Empty without an Idempotency-Key, and for methods other than POST. */
+  idempotency: Idempotency;
+  headers: Headers;
+  /** Aborts when the caller disconnects. */
+  signal: AbortSignal;
+};
 
 /** A validated request of any operation. */
 export type AnyCall = Omit<Call<OperationId>, "query" | "body"> & { query: unknown; body: unknown };

@@ -1,6 +1,6 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { type BodyReader, declaredLength, tooLarge } from "../../../../shared/http/read-body.ts";
-import { invalidFields } from "./invalid-request.ts";
+import { invalidFields } from "../errors.ts";
 import { mediaType, refuseCompressed } from "./request-body.ts";
 
 export const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import type { BodyLimits, BodyReader } from "../../../../shared/http/read-body.ts";
-import { invalidRequest, issueSentence } from "./invalid-request.ts";
+import { invalidRequest, issueSentence } from "../errors.ts";
 
 /** Valid bodies are far smaller: the longest text has 4000 characters. */
 const JSON_LIMITS: BodyLimits = { maxBytes: 64 * 1024, maxMs: 30_000 };

@@ -1,9 +1,9 @@
+import { time } from "../../../../shared/contract/fields.ts";
+import { type PredictionStatus, predictionStatus } from "../../../../shared/contract/predictions.ts";
+import type { Project } from "../../../../shared/contract/projects.ts";
 import { type ApiError, type Envelope, failed, succeeded } from "../../../../shared/http/errors.ts";
 import type { AnswerBase } from "../rows/database.ts";
-import { type PredictionStatus, predictionStatus } from "../../../../shared/contract/predictions.ts";
 import { type PredictionRow, wireStatus } from "../rows/map-prediction.ts";
-import { time } from "../../../../shared/contract/fields.ts";
-import type { Project } from "../../../../shared/contract/projects.ts";
 import { MIN_URL_LIFE_MS, type SignedFile } from "../rows/storage.ts";
 
 /** `data` undefined: 304, the caller's copy is current. */
@@ -31,7 +31,7 @@ const ALWAYS = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** All that supabase-js sends (its corsHeaders, and x-region), those of the contract, and of tracing (Sentry adds its own to every request). */
+/** The headers of supabase-js (its corsHeaders, and x-region), of the contract, and of tracing (Sentry adds its own to every request). */
 const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
   "Access-Control-Allow-Headers":

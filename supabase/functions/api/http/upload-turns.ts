@@ -15,8 +15,8 @@ const MAX_WAIT_MS = 20_000;
 const MAX_IDLE_WITH_WAITING_MS = 2_000;
 
 /**
- * Admits uploads in order of arrival, within the limits on memory and per owner. `bytes` is the largest size the upload can have.
- * `work` reads the body with the given reader and stores it; then its turn ends. Throws rate_limited or unavailable before anything is read.
+ * Admits uploads in order of arrival, within the limits on memory and per owner. `bytes` is the largest size the upload can have. `work`
+ * reads the body with the given reader and stores it; then its turn ends. Throws rate_limited or unavailable before anything is read.
  */
 export type UploadTurns = <T>(
   ownerId: string | null,

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { type Film, film } from "../../../../shared/contract/films.ts";
-import type { Handler } from "../call.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
-import { readVersions, versionOf, type Answer, answerHeaders } from "../http/respond.ts";
+import { type Answer, answerHeaders, readVersions, versionOf } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import { fromRow, position } from "../rows/from-row.ts";
 import { outputPaths } from "../rows/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, stepRows } from "../rows/map-project.ts";
+import type { Handler } from "./handler.ts";
 
 /** From keyframe_private.film_json. */
 const filmRow = fromRow(film.omit({ filmId: true }).extend(position));
@@ -24,18 +24,18 @@ function versioned(answer: z.infer<typeof filmAnswer>): Answer<Film> {
 
 /** POST /api/films → 201 with the film. */
 export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, token }, { database }) =>
-  versioned(await database("create_film", { ...body, ...idempotency }, token, filmAnswer));
+  versioned(await database.call("create_film", { ...body, ...idempotency }, token, filmAnswer));
 
 /** GET /api/films → 200 { films, nextCursor }, newest first. */
 export const listFilms: Handler<"listFilms"> = async ({ query, token }, { database }) => {
-  const answer = await database("list_films", pageArguments(query), token, filmsAnswer);
+  const answer = await database.read("list_films", pageArguments(query), token, filmsAnswer);
   const { rows, nextCursor } = cutPage(answer.films, query.limit);
   return { data: { films: rows.map(mapFilm), nextCursor }, headers: answerHeaders(answer) };
 };
 
 /** GET /api/films/:filmId → 200 with the film and its shots in order, each with its takes. */
 export const readFilm: Handler<"readFilm"> = async (call, { database, storage }) => {
-  const answer = await database("read_film", { film_id: call.path("filmId") }, call.token, wholeFilmAnswer);
+  const answer = await database.read("read_film", { film_id: call.path("filmId") }, call.token, wholeFilmAnswer);
   const takes = answer.shots.flatMap(({ predictions }) => predictions.filter(({ is_take }) => is_take));
   const files = await storage.signGenerated(outputPaths(takes.map(({ prediction }) => prediction)), call);
   const shots = answer.shots.map(({ predictions, ...row }) => ({
@@ -55,7 +55,7 @@ export const changeFilm: Handler<"changeFilm"> = async ({ path, body, token, hea
     project_ids: projectIds,
     versions: readVersions(headers.get("if-match")),
   };
-  return versioned(await database("update_film", args, token, filmAnswer));
+  return versioned(await database.call("update_film", args, token, filmAnswer));
 };
 
 /** DELETE /api/films/:filmId → 200 with the deleted film, as it was. 412 as for PATCH. */
@@ -65,6 +65,6 @@ export const deleteFilm: Handler<"deleteFilm"> = async ({ path, query, token, he
     with_projects: query.projects === "delete",
     versions: readVersions(headers.get("if-match")),
   };
-  const answer = await database("delete_film", args, token, filmAnswer);
+  const answer = await database.call("delete_film", args, token, filmAnswer);
   return { data: mapFilm(answer.film), headers: answerHeaders(answer) };
 };

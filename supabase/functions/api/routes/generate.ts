@@ -1,15 +1,16 @@
 import type { z } from "zod";
-import type { Step } from "../../../../shared/contract/fields.ts";
 import { modelList } from "../../../../shared/contract/controls.ts";
 import { estimate, usage } from "../../../../shared/contract/costs.ts";
+import type { Step } from "../../../../shared/contract/fields.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
-import { answerBase } from "../rows/database.ts";
 import type { Caller } from "../auth/verify-session.ts";
-import type { Call, Handler, Deps } from "../call.ts";
-import { type Answer, answerHeaders, isCurrent, type KnownTag, readTag, tagOf } from "../http/respond.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
+import type { Call } from "../http/read-call.ts";
+import { type Answer, answerHeaders, isCurrent, type KnownTag, readTag, tagOf } from "../http/respond.ts";
+import { answerBase } from "../rows/database.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";
+import type { Deps, Handler } from "./handler.ts";
 
 const models = answerBase.extend(modelList.shape);
 const estimated = answerBase.extend({ estimate });
@@ -21,13 +22,13 @@ type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
 type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
 type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
 
-/** POST /api/projects/generate/:step → 202 with the prediction; Location is the URL to poll. Prefer: wait holds the answer until it ends. */
+/** POST /api/projects/generate/:step → 202 with the prediction; Location is the URL to poll. Prefer: wait holds the answer. */
 export const startPrediction =
   (step: Step): Handler<StartId> =>
   async (call, deps) => {
     const { projectId, model, ...input } = call.body;
     const args = { project_id: projectId, step, input, model, ...call.idempotency };
-    const started = await deps.database("start_prediction", args, call.token, read);
+    const started = await deps.database.call("start_prediction", args, call.token, read);
     const { id, projectId: project } = started.prediction;
     // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
     const fallBackToStarted = (error: unknown) => {
@@ -52,14 +53,14 @@ export const estimatePrediction =
   async ({ body, token }, { database }) => {
     const { projectId, model, ...input } = body;
     const args = { project_id: projectId, step, input, model };
-    const answer = await database("estimate_prediction", args, token, estimated);
+    const answer = await database.read("estimate_prediction", args, token, estimated);
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };
 
 /** GET /api/usage → 200 with the caller's predictions and their costs. */
 export const readUsage: Handler<"readUsage"> = async ({ query, token }, { database }) => {
   const args = { from_day: query.from, to_day: query.to, group_by: query.groupBy };
-  const { rate, ...answer } = await database("read_usage", args, token, used);
+  const { rate, ...answer } = await database.read("read_usage", args, token, used);
   return { data: answer, headers: answerHeaders({ rate }) };
 };
 
@@ -70,7 +71,7 @@ export const readPrediction =
     const { projectId, predictionId } = call.query;
     const known = readTag(call.headers.get("if-none-match"));
     const args = { project_id: projectId, step, prediction_id: predictionId };
-    const found = await deps.database("read_prediction", args, call.token, read);
+    const found = await deps.database.read("read_prediction", args, call.token, read);
     const before = known?.status ?? wireStatus(found.prediction);
     // The latest prediction can be another one than the caller's copy.
     const isAnother = known !== undefined && !known.state.startsWith(found.prediction.id);
@@ -82,7 +83,7 @@ export const readPrediction =
 
 /** GET /api/models → 200 { steps }. */
 export const listModels: Handler<"listModels"> = async ({ token }, { database }) => {
-  const answer = await database("list_models", {}, token, models);
+  const answer = await database.read("list_models", {}, token, models);
   return { data: { steps: answer.steps }, headers: answerHeaders(answer) };
 };
 
@@ -90,7 +91,7 @@ export const listModels: Handler<"listModels"> = async ({ token }, { database })
 export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) => {
   const { projectId, predictionId } = call.body;
   const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };
-  const answer = await deps.database("cancel_prediction", args, call.token, read);
+  const answer = await deps.database.call("cancel_prediction", args, call.token, read);
   return answerWith(answer.prediction, answerHeaders(answer), call, deps);
 };
 
@@ -102,13 +103,13 @@ const predictionOf = ({ path }: Pick<Call<"changePrediction">, "path">) => ({
 /** PATCH /api/projects/:projectId/predictions/:predictionId → 200 with the prediction, hidden or shown again. */
 export const changePrediction: Handler<"changePrediction"> = async (call, deps) => {
   const args = { ...predictionOf(call), hidden: call.body.hidden };
-  const answer = await deps.database("update_prediction", args, call.token, read);
+  const answer = await deps.database.call("update_prediction", args, call.token, read);
   return answerWith(answer.prediction, answerHeaders(answer), call, deps);
 };
 
 /** DELETE of the same path → 200 with the deleted prediction; its file is removed shortly afterwards. */
 export const deletePrediction: Handler<"deletePrediction"> = async (call, { database }) => {
-  const answer = await database("delete_prediction", predictionOf(call), call.token, read);
+  const answer = await database.call("delete_prediction", predictionOf(call), call.token, read);
   return { data: mapPrediction(answer.prediction, new Map()), headers: answerHeaders(answer) };
 };
 
@@ -124,7 +125,7 @@ async function hold(
   const { token, signal } = call;
   const { id, projectId, step } = first.prediction;
   const again = { project_id: projectId, step, prediction_id: id, waiting: true };
-  const readAgain = () => deps.database("read_prediction", again, token, read);
+  const readAgain = () => deps.database.read("read_prediction", again, token, read);
   const answer = await holdAnswer(first, { seconds, readAgain, isDone, signal }, deps);
   return { answer, waited: { "Preference-Applied": `wait=${seconds}` } };
 }

@@ -1,9 +1,9 @@
 import { type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { SCHEMA_VERSION } from "../../../../shared/platform/schema-version.ts";
-import type { Deps, Handler } from "../call.ts";
-import { schemaOutdated, unavailable } from "../failures.ts";
+import { schemaOutdated, unavailable } from "../errors.ts";
 import { problemsOf } from "../runbook/problems.ts";
+import type { Deps, Handler } from "./handler.ts";
 
 export const isOlder = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) < 0;
 
@@ -41,7 +41,7 @@ export async function readFigures(
 }
 
 const askFigures = (secretKey: string, deps: Pick<Deps, "database">): Promise<ServiceFigures> =>
-  askDatabase(() => deps.database("service_figures", {}, secretKey, serviceFigures));
+  askDatabase(() => deps.database.read("service_figures", {}, secretKey, serviceFigures));
 
 async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {

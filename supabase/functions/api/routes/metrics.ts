@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Part, type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
-import type { Deps } from "../call.ts";
 import { kickWorks } from "../runbook/kick-problems.ts";
+import type { Deps } from "./handler.ts";
 import { readFigures } from "./health.ts";
 
 /** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError, as that does. */

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { Project } from "../../../../shared/contract/projects.ts";
-import type { Handler } from "../call.ts";
+import { cutPage, pageArguments } from "../http/cursor.ts";
 import { type Answer, answerHeaders, readVersions, versionOf } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
-import { cutPage, pageArguments } from "../http/cursor.ts";
-import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { fromRow, position } from "../rows/from-row.ts";
+import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, projectRow, stepRows } from "../rows/map-project.ts";
+import type { Handler } from "./handler.ts";
 
 const projectAnswer = answerBase.extend({ project: projectRow });
 /** The project with its ETag. */
@@ -22,13 +22,13 @@ export const createProject: Handler<"createProject"> = async ({ body, idempotenc
   const { title, textPrompt, description, aspectRatio, filmId } = body;
   const fields = { title, text_prompt: textPrompt, description, aspect_ratio: aspectRatio, film_id: filmId };
   const args = { ...fields, ...idempotency };
-  return versioned(await database("create_project", args, token, projectAnswer));
+  return versioned(await database.call("create_project", args, token, projectAnswer));
 };
 
 /** GET /api/projects/:projectId → 200 with the project, and the latest prediction and the shown take per step. */
 export const readProject: Handler<"readProject"> = async (call, { database, storage }) => {
   const args = { project_id: call.path("projectId") };
-  const answer = await database("read_project", args, call.token, wholeProjectAnswer);
+  const answer = await database.read("read_project", args, call.token, wholeProjectAnswer);
   const { project, predictions } = answer;
   const files = await storage.signGenerated(outputPaths(predictions.map(({ prediction }) => prediction)), call);
   const data = { ...mapProject(project), ...mapSteps(predictions, files) };
@@ -50,13 +50,13 @@ export const changeProject: Handler<"changeProject"> = async ({ path, body, toke
     film_id: filmId,
   };
   const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
-  return versioned(await database("update_project", args, token, projectAnswer));
+  return versioned(await database.call("update_project", args, token, projectAnswer));
 };
 
 /** DELETE /api/projects/:projectId → 200 with the deleted project; its files are removed shortly afterwards. 412 as for PATCH. */
 export const deleteProject: Handler<"deleteProject"> = async ({ path, token, headers }, { database }) => {
   const args = { project_id: path("projectId"), versions: readVersions(headers.get("if-match")) };
-  const answer = await database("delete_project", args, token, projectAnswer);
+  const answer = await database.call("delete_project", args, token, projectAnswer);
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };
 };
 
@@ -70,7 +70,7 @@ const predictionsAnswer = answerBase.extend({ predictions: z.array(predictionRow
 export const listProjects: Handler<"listProjects"> = async (call, { database, storage }) => {
   const { query, token } = call;
   const args = { ...pageArguments(query), with_predictions: query.include === "predictions", search: query.search };
-  const answer = await database("list_projects", args, token, projectsAnswer);
+  const answer = await database.read("list_projects", args, token, projectsAnswer);
   const { rows, nextCursor } = cutPage(answer.projects, query.limit, answer.searched_until);
   const included = rows.flatMap(({ predictions = [] }) => predictions.map(({ prediction }) => prediction));
   const files = await storage.signGenerated(outputPaths(included), call);
@@ -86,7 +86,7 @@ export const listPredictions: Handler<"listPredictions"> = async (call, { databa
   const { path, query, token } = call;
   const flags = { only_takes: query.status === "succeeded", with_hidden: query.hidden === "true" };
   const args = { project_id: path("projectId"), step: query.step, ...flags, ...pageArguments(query) };
-  const answer = await database("list_predictions", args, token, predictionsAnswer);
+  const answer = await database.read("list_predictions", args, token, predictionsAnswer);
   const { rows, nextCursor } = cutPage(answer.predictions, query.limit);
   const files = await storage.signGenerated(outputPaths(rows), call);
   const listed = rows.map((row) => mapPrediction(row, files));

@@ -3,11 +3,11 @@ import { ApiError } from "../../../../shared/http/errors.ts";
 import { type Image, MEDIA_EXTENSIONS, nameOtherImage, sniffImage } from "../../../../shared/media/media.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { isServer } from "../auth/verify-session.ts";
+import { hashRequest, type Idempotency } from "../http/idempotency.ts";
+import { answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import type { ReferenceImage } from "../rows/storage.ts";
-import type { Handler } from "../call.ts";
-import { answerHeaders } from "../http/respond.ts";
-import { hashRequest, type Idempotency } from "../http/idempotency.ts";
+import type { Handler } from "./handler.ts";
 
 const admitted = answerBase.extend({ file_id: z.uuid() });
 
@@ -17,7 +17,7 @@ const admitted = answerBase.extend({ file_id: z.uuid() });
  */
 export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, takeUploadTurn }) =>
   takeUploadTurn(call.ownerId, call.body.maxBytes, async (readBody) => {
-    const admit = (args: Idempotency) => database("admit_upload", args, call.token, admitted);
+    const admit = (args: Idempotency) => database.call("admit_upload", args, call.token, admitted);
     let answer = await admit(call.idempotency);
     const bytes = await call.body.read(readBody);
     const image = recognise(bytes);
@@ -30,7 +30,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
     await storage.uploadReference(name, stripped, call.token);
     if (isServer(call.token)) {
       const { secretKey, userId } = call.token;
-      await database("assign_upload", { user_id: userId, file_name: name }, secretKey, z.unknown());
+      await database.call("assign_upload", { user_id: userId, file_name: name }, secretKey, z.unknown());
     }
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });

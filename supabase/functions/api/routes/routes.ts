@@ -1,5 +1,4 @@
-import { type OperationId, OPERATIONS } from "../../../../shared/contract/operations/index.ts";
-import type { Handler } from "../call.ts";
+import { OPERATIONS, type OperationId } from "../../../../shared/contract/operations/index.ts";
 import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
 import {
   cancelPrediction,
@@ -11,6 +10,7 @@ import {
   readUsage,
   startPrediction,
 } from "./generate.ts";
+import type { Handler } from "./handler.ts";
 import { readHealth } from "./health.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
 import { uploadReferenceImage } from "./reference-images.ts";

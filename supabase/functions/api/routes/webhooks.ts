@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Handler, Deps } from "../call.ts";
+import { invalidFields } from "../errors.ts";
+import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
-import { cutPage, pageArguments } from "../http/cursor.ts";
-import { invalidFields } from "../http/invalid-request.ts";
 import { deliveryRow, endpointRow, mapDelivery, mapEndpoint } from "../rows/map-webhook.ts";
+import type { Deps, Handler } from "./handler.ts";
 
 const endpointAnswer = answerBase.extend({ endpoint: endpointRow });
 const endpointsAnswer = answerBase.extend({ endpoints: z.array(endpointRow) });
@@ -12,7 +12,7 @@ const createdAnswer = endpointAnswer.extend({ secret: z.string() });
 
 /** GET /api/webhooks → 200 { webhooks }, newest first. */
 export const listWebhooks: Handler<"listWebhooks"> = async ({ token }, { database }) => {
-  const answer = await database("list_webhook_endpoints", {}, token, endpointsAnswer);
+  const answer = await database.read("list_webhook_endpoints", {}, token, endpointsAnswer);
   return { data: { webhooks: answer.endpoints.map(mapEndpoint) }, headers: answerHeaders(answer) };
 };
 
@@ -21,13 +21,18 @@ export const createWebhook: Handler<"createWebhook"> = async (call, { database, 
   const { url, description, eventTypes, enabled, maxInFlight } = call.body;
   await requireUsable(url, refuseUrl);
   const args = { url, description, event_types: eventTypes, enabled, max_in_flight: maxInFlight, ...call.idempotency };
-  const answer = await database("create_webhook_endpoint", args, call.token, createdAnswer);
+  const answer = await database.call("create_webhook_endpoint", args, call.token, createdAnswer);
   return { data: { ...mapEndpoint(answer.endpoint), secret: answer.secret }, headers: answerHeaders(answer) };
 };
 
 /** GET /api/webhooks/:webhookId → 200 with the endpoint. */
 export const readWebhook: Handler<"readWebhook"> = async ({ path, token }, { database }) => {
-  const answer = await database("read_webhook_endpoint", { endpoint_id: path("webhookId") }, token, endpointAnswer);
+  const answer = await database.read(
+    "read_webhook_endpoint",
+    { endpoint_id: path("webhookId") },
+    token,
+    endpointAnswer,
+  );
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
@@ -37,13 +42,18 @@ export const changeWebhook: Handler<"changeWebhook"> = async ({ path, body, toke
   if (url !== undefined) await requireUsable(url, refuseUrl);
   const settings = { url, description, event_types: eventTypes, enabled, max_in_flight: maxInFlight };
   const args = { endpoint_id: path("webhookId"), ...settings };
-  const answer = await database("update_webhook_endpoint", args, token, endpointAnswer);
+  const answer = await database.call("update_webhook_endpoint", args, token, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
 /** DELETE /api/webhooks/:webhookId → 200 with the deleted endpoint. Its secrets and deliveries are deleted too. */
 export const deleteWebhook: Handler<"deleteWebhook"> = async ({ path, token }, { database }) => {
-  const answer = await database("delete_webhook_endpoint", { endpoint_id: path("webhookId") }, token, endpointAnswer);
+  const answer = await database.call(
+    "delete_webhook_endpoint",
+    { endpoint_id: path("webhookId") },
+    token,
+    endpointAnswer,
+  );
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
@@ -56,7 +66,7 @@ const secretAnswer = answerBase.extend({ secret: z.string() });
 
 /** GET /api/webhooks/:webhookId/secret → 200 { secret }: the one that signs now. */
 export const revealSecret: Handler<"revealSecret"> = async ({ path, token }, { database }) => {
-  const answer = await database("reveal_webhook_secret", { endpoint_id: path("webhookId") }, token, secretAnswer);
+  const answer = await database.call("reveal_webhook_secret", { endpoint_id: path("webhookId") }, token, secretAnswer);
   return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
 };
 
@@ -64,7 +74,7 @@ export const revealSecret: Handler<"revealSecret"> = async ({ path, token }, { d
 export const rotateSecret: Handler<"rotateSecret"> = async (call, { database }) => {
   const { path, body, idempotency, token } = call;
   const args = { endpoint_id: path("webhookId"), overlap_hours: body.overlapHours, ...idempotency };
-  const answer = await database("rotate_webhook_secret", args, token, secretAnswer);
+  const answer = await database.call("rotate_webhook_secret", args, token, secretAnswer);
   return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
 };
 
@@ -75,7 +85,7 @@ const recoveredAnswer = answerBase.extend({ recovered: z.int() });
 /** POST /api/webhooks/:webhookId/test → 202 with the delivery of a webhook.test event. */
 export const testWebhook: Handler<"testWebhook"> = async ({ path, idempotency, token }, { database }) => {
   const args = { endpoint_id: path("webhookId"), ...idempotency };
-  const answer = await database("test_webhook_endpoint", args, token, deliveryAnswer);
+  const answer = await database.call("test_webhook_endpoint", args, token, deliveryAnswer);
   return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
 };
 
@@ -83,21 +93,26 @@ export const testWebhook: Handler<"testWebhook"> = async ({ path, idempotency, t
 export const listDeliveries: Handler<"listDeliveries"> = async ({ path, query, token }, { database }) => {
   const { status, eventType } = query;
   const args = { endpoint_id: path("webhookId"), status, event_type: eventType, ...pageArguments(query) };
-  const answer = await database("list_webhook_deliveries", args, token, deliveriesAnswer);
+  const answer = await database.read("list_webhook_deliveries", args, token, deliveriesAnswer);
   const { rows, nextCursor } = cutPage(answer.deliveries, query.limit);
   return { data: { deliveries: rows.map(mapDelivery), nextCursor }, headers: answerHeaders(answer) };
 };
 
 /** GET /api/webhooks/deliveries/:deliveryId/attempts → 200 with the delivery and its attempts. */
 export const readDelivery: Handler<"readDelivery"> = async ({ path, token }, { database }) => {
-  const answer = await database("read_webhook_delivery", { delivery_id: path("deliveryId") }, token, deliveryAnswer);
+  const answer = await database.read(
+    "read_webhook_delivery",
+    { delivery_id: path("deliveryId") },
+    token,
+    deliveryAnswer,
+  );
   return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
 };
 
 /** POST /api/webhooks/deliveries/:deliveryId/redeliver → 202 with the delivery, due again whatever its status was. */
 export const redeliver: Handler<"redeliver"> = async ({ path, idempotency, token }, { database }) => {
   const args = { delivery_id: path("deliveryId"), ...idempotency };
-  const answer = await database("redeliver_webhook", args, token, deliveryAnswer);
+  const answer = await database.call("redeliver_webhook", args, token, deliveryAnswer);
   return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
 };
 
@@ -105,6 +120,6 @@ export const redeliver: Handler<"redeliver"> = async ({ path, idempotency, token
 export const recoverWebhook: Handler<"recoverWebhook"> = async (call, { database }) => {
   const { path, body, idempotency, token } = call;
   const args = { endpoint_id: path("webhookId"), since: body.since, ...idempotency };
-  const answer = await database("recover_webhook_endpoint", args, token, recoveredAnswer);
+  const answer = await database.call("recover_webhook_endpoint", args, token, recoveredAnswer);
   return { data: { recovered: answer.recovered }, headers: answerHeaders(answer) };
 };

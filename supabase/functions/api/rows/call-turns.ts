@@ -1,5 +1,4 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
-import { pause } from "../../../../shared/platform/pause.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 
 /** As many as settings.max_calls_per_owner by default: the database refuses more, from all processes together. */
@@ -40,22 +39,6 @@ function ownerOf(caller: Credential): string | null {
   if (claims === undefined) return null;
   const { sub }: { sub?: string } = JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/")));
   return sub ?? null;
-}
-
-const FIRST_PAUSE_MS = 50;
-const TRIES = 6;
-
-/** Repeats a call while `isRefused` says that the owner has too many calls in the database, from here or elsewhere; for 1.5 seconds. */
-export async function repeatRefused<T>(
-  call: () => Promise<T>,
-  isRefused: (answer: T) => boolean,
-  wait: typeof pause = pause,
-): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    const answer = await call();
-    if (tries >= TRIES || !isRefused(answer)) return answer;
-    await wait(FIRST_PAUSE_MS * 2 ** (tries - 1));
-  }
 }
 
 const tooMany = (): ApiError =>

@@ -1,13 +1,15 @@
-import { z } from "zod";
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
+import { z } from "zod";
 import { exceededBudget } from "../../../../shared/contract/costs.ts";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
-import { jsonText } from "../../../../shared/platform/environment.ts";
-import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
-import { createCallTurns, repeatRefused } from "./call-turns.ts";
+import { fetchOnce } from "../../../../shared/http/fetch-once.ts";
+import { jsonText } from "../../../../shared/platform/json-text.ts";
+import { pause } from "../../../../shared/platform/pause.ts";
+import { retry } from "../../../../shared/platform/retry.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
-import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
+import { internal, schemaOutdated, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
+import { createCallTurns } from "./call-turns.ts";
 
 /** The caller's token bucket, from keyframe_private.rate_state; null for a class without a limit. */
 const rateState = z
@@ -24,38 +26,47 @@ const rateState = z
 export const answerBase = z.object({ rate: rateState, replayed: z.boolean().optional() });
 export type AnswerBase = z.infer<typeof answerBase>;
 
-/** SQL functions that change nothing except the rate limit of their caller. */
-const READS = /^(read|list)_/;
-
 /**
  * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer: the one round trip of a request.
  * With a secret key (sb_secret_…) as `token` the service role calls; for a server that acts for a user, Postgres calls as that user.
  * Undefined arguments take the SQL function's default.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
-export type Database = <Answer>(
+type CallFunction = <Answer>(
   name: string,
   args: Record<string, unknown>,
   token: Credential,
   answer: z.ZodType<Answer>,
 ) => Promise<Answer>;
 
-export function createDatabase({ database, reads }: PlatformClient, takeTurn = createCallTurns()): Database {
-  return async (name, args, token, answer) => {
-    const client = READS.test(name) ? reads : database;
-    const call = async () => {
-      const called = isServer(token)
-        ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
-        : client.rpc(name, args);
-      return await setCredential(called, token);
+/** `read` is for functions that change nothing except the rate limit of their caller: it is repeated when the connection breaks. */
+export type Database = { call: CallFunction; read: CallFunction };
+
+/** When the owner has too many calls in the database, from here or elsewhere. Attempts end after 1.5 seconds. */
+const BACKOFF = { minDelayMs: 50, maxDelayMs: 800, maxAttempts: 6 };
+
+export function createDatabase(
+  { database, reads }: PlatformClient,
+  { takeTurn = createCallTurns(), sleep = pause } = {},
+): Database {
+  const callWith =
+    (client: DatabaseClient): CallFunction =>
+    async (name, args, token, answer) => {
+      const call = async () => {
+        const called = isServer(token)
+          ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
+          : client.rpc(name, args);
+        const { data, error, status } = await setCredential(called, token);
+        if (error) throw databaseError(name, { status, ...error });
+        return data as unknown; // the client's types say any
+      };
+      const data = await takeTurn(token, () => retry(call, { ...BACKOFF, isRetriable: isRefusedForCalls, sleep }));
+      const parsed = answer.safeParse(data);
+      if (parsed.success) return parsed.data;
+      const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
+      throw new Error(`The SQL function ${name} answered in another shape: ${issues.join(", ")}`);
     };
-    const { data, error, status } = await takeTurn(token, () => repeatRefused(call, isRefusedForCalls));
-    if (error) throw databaseError(name, { status, ...error });
-    const parsed = answer.safeParse(data);
-    if (parsed.success) return parsed.data;
-    const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
-    throw new Error(`The SQL function ${name} answered in another shape: ${issues.join(", ")}`);
-  };
+  return { call: callWith(database), read: callWith(reads) };
 }
 
 /** An error of PostgREST; status 0 when there was no answer. Only `code` may be logged: the rest can contain row data. */
@@ -105,8 +116,8 @@ function databaseError(name: string, failure: Failure): ApiError {
 }
 
 /** The owner has as many calls in the database as may be (keyframe_private.take_call). Nothing was done, and no token taken. */
-const isRefusedForCalls = ({ error }: { error: { message: string; hint: string | null } | null }): boolean =>
-  error?.message === "rate_limited" && jsonText.pipe(refusal).safeParse(error.hint).data?.policy === "calls";
+const isRefusedForCalls = (error: unknown): boolean =>
+  error instanceof ApiError && error.extra.headers?.["RateLimit-Policy"]?.startsWith('"calls"') === true;
 
 /** The hint of keyframe_private.take_token and take_call. */
 const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
@@ -125,7 +136,7 @@ function rateLimited(hint: string | null | undefined): Record<string, string> {
 /** Shorter than the timeouts of callers. */
 const TIMEOUT_MS = 10_000;
 
-/** `reads` is for calls that only read: it repeats them when the connection breaks. */
+/** `reads` repeats calls when the connection breaks. */
 export type PlatformClient = { database: DatabaseClient; reads: DatabaseClient; storage: StorageClient };
 type DatabaseClient = ReturnType<typeof createDatabaseClient>;
 
@@ -142,10 +153,9 @@ export function createPlatformClient(
 ): PlatformClient {
   // The signal also bounds the reading of the body.
   const bounded: typeof fetch = (input, init) => fetcher(input, { ...init, signal: AbortSignal.timeout(timeoutMs) });
-  const once: typeof fetch = (input, init) => bounded(input, { ...init, ...unrepeatableBody(init?.body) });
   const headers = { apikey: publishableKey, authorization: `Bearer ${publishableKey}` };
   return {
-    database: createDatabaseClient(url, headers, once),
+    database: createDatabaseClient(url, headers, fetchOnce(bounded)),
     reads: createDatabaseClient(url, headers, bounded),
     storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // a repeated upload finds the file of the first
   };

@@ -9,10 +9,10 @@ export type HealthCall = () => Promise<z.infer<typeof healthAnswer>>;
 
 /** Anybody may ask, so a process asks once at a time: who comes meanwhile gets the same answer, and takes no connection. */
 export function createHealthCall(database: Database): HealthCall {
-  let open: ReturnType<HealthCall> | undefined;
+  let open: ReturnType<HealthCall> | null = null;
   return () => {
-    open ??= database("health", {}, null, healthAnswer).finally(() => {
-      open = undefined;
+    open ??= database.read("health", {}, null, healthAnswer).finally(() => {
+      open = null;
     });
     return open;
   };

@@ -3,9 +3,9 @@ import { type PredictionInput, predictionInput } from "../../../../shared/contra
 import {
   output,
   type Prediction,
+  type PredictionStatus,
   prediction,
   predictionStatus,
-  type PredictionStatus,
 } from "../../../../shared/contract/predictions.ts";
 import { fromRow, position } from "./from-row.ts";
 import type { SignedFile } from "./storage.ts";

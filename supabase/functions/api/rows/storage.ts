@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ApiError } from "../../../../shared/http/errors.ts";
 import { type Caller, type Credential, isServer } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
-import { internal, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
+import { internal, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
 import { type PlatformClient, setCredential } from "./database.ts";
 
 /** Signed URLs cannot be revoked, so they are valid for an hour only. */
@@ -72,7 +72,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
       return files;
     },
     async uploadReference(name, { bytes, contentType, width, height }, token) {
-      // Storage does not know the owner of a server's upload. Unless assign_upload follows, it is removed like an unused image of this user.
+      // Storage does not know the owner of a server's upload. Without assign_upload it is removed like an unused image of this user.
       const uploadedFor = isServer(token) ? { uploadedFor: token.userId } : {};
       const metadata = { width, height, ...uploadedFor };
       const options = { contentType, cacheControl: "3600", upsert: false, metadata };

@@ -1,6 +1,6 @@
-import type { PlacesReport } from "../../../../shared/worker/places.ts";
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
+import type { PlacesReport } from "../../../../shared/worker/places.ts";
 
 /** A lane that the worker holds: the deliveries it has, and how many more it takes of each endpoint and of the lane. */
 export type HeldLane = {

@@ -5,8 +5,9 @@ import { type Endpoint, isOpen, type Lane, mayStart } from "./held-lanes.ts";
 const WAITING = { briefMs: 500, ofHost: 20, ofAll: 100 };
 
 /**
- * What the worker has of its lanes, and how much more it takes. `most`: deliveries in all; null: the worker ends and takes no more. Takes out
- * of the lanes what cannot begin soon, because it would keep others from being taken. A lane with nothing else is given back for pause_ms.
+ * What the worker has of its lanes, and how much more it takes. `most`: deliveries in all; null: the worker ends and takes no more. Takes
+ * out of the lanes what cannot begin soon, because it would keep others from being taken. A lane with nothing else is given back for
+ * pause_ms.
  */
 export function describeHeld(lanes: Lane[], unrecorded: Map<string, string[]>, most: number | null): HeldLane[] {
   const pauses = most === null ? empty(lanes) : emptyStuck(lanes);

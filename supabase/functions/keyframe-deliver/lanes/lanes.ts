@@ -1,7 +1,8 @@
 import type { Log } from "../../../../shared/platform/log.ts";
+import { createCallSize } from "../../../../shared/worker/call-size.ts";
+import type { Clock } from "../../../../shared/worker/clock.ts";
 import { createPlaces } from "../../../../shared/worker/places.ts";
-import { type Clock, COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
-import { createCallSize } from "./call-size.ts";
+import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
 import type { AttemptResult, Delivery, Exchange, ExchangeArguments, Exchanged } from "./database.ts";
 import { describeHeld } from "./describe-held.ts";
 import { createHeldLanes, type Send } from "./held-lanes.ts";
@@ -27,6 +28,11 @@ const HOST_FIRST = 8;
 const RESERVE = 40;
 
 const MAX_LANES = 500;
+
+/** A call must not bring more than its time allows: bodies have up to 33 kB. With 20 kB each lane that is taken gets one. */
+const LARGEST_CALL = { lanes: 100, deliveries: 800, bytes: 2_000_000 };
+/** Of the largest call; a lane then gets a body as before. */
+const SMALLEST_SHARE = 1 / 64;
 
 type Claiming = Pick<ExchangeArguments, "max_lanes" | "heartbeat_ms" | "wait_ms" | "max_bytes"> & {
   /** How many deliveries may be with the worker; null: it ends. */
@@ -54,7 +60,8 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   });
   const lanes = createHeldLanes(places, clock.now);
   const results = createResults(clock.now, log);
-  const size = createCallSize();
+  const size = createCallSize(SMALLEST_SHARE);
+  let hasFailed = false;
 
   async function work(send: Send): Promise<void> {
     const { lane, endpoint, delivery } = send;
@@ -106,13 +113,15 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     const ask = (claiming: Omit<Claiming, "heartbeat_ms">) =>
       call({ ...claiming, heartbeat_ms }, callMs).catch((error) => {
         size.failed();
+        hasFailed = true;
         throw error;
       });
-    if (size.hasFailed() && results.ready() > 0) await ask({ ...NOTHING, most: 0 });
-    const { lanes: atOnce, deliveries: most, bytes: max_bytes } = size.next();
-    const max_lanes = Math.max(0, Math.min(room, atOnce, MAX_LANES - lanes.count()));
+    if (hasFailed && results.ready() > 0) await ask({ ...NOTHING, most: 0 });
+    const max_lanes = Math.max(0, Math.min(room, size.of(LARGEST_CALL.lanes), MAX_LANES - lanes.count()));
+    const [most, max_bytes] = [size.of(LARGEST_CALL.deliveries), size.of(LARGEST_CALL.bytes)];
     const othersWait = await ask({ max_lanes, most, max_bytes, wait_ms });
     size.succeeded();
+    hasFailed = false;
     return { items: lanes.start(), more: othersWait };
   }
 

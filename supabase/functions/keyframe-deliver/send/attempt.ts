@@ -3,10 +3,10 @@ import { Webhook } from "standardwebhooks";
 import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
+import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
 import type { AttemptResult, Delivery, ErrorClass } from "../lanes/database.ts";
 import { createCheckedLookup } from "./dial.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
-import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
 
 export type AttemptSettings = {
   post: Post;

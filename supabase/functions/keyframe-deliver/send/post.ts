@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
-import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
 import type { ErrorClass } from "../lanes/database.ts";
+import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
 import { classifyError, SendError } from "./dial.ts";
 
 /** For the whole request: name resolution, connection, handshake, sending and response. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
-import { jsonText } from "../../../../shared/platform/environment.ts";
-import { providerSentence } from "../../../../shared/platform/log.ts";
+import { jsonText } from "../../../../shared/platform/json-text.ts";
+import { redactedLine } from "../../../../shared/platform/redacted-line.ts";
 import {
   contentRejected,
   isAboutMoney,
@@ -39,7 +39,7 @@ export async function readRefusal(response: Response, now: number): Promise<Prov
   const { detail, title, retry_after } = jsonText.pipe(problem).safeParse(body).data ?? {};
   const wait = retryAfterSeconds(retry_after, now) ?? retryAfterSeconds(response.headers.get("retry-after"), now);
   return new ProviderError(response.status, {
-    explanation: providerSentence(detail ?? title),
+    explanation: redactedLine(detail ?? title),
     retryAfterSeconds: wait === null ? null : Math.min(wait, LONGEST_WAIT_SECONDS),
   });
 }
@@ -131,8 +131,8 @@ function isOurSetup(status: number | null, explanation: string): boolean {
 }
 
 /**
- * Official models are answered 404 or 410, versions of others 422: "The specified version does not exist …", "This version has been disabled …".
- * One without the provider's words is of another server.
+ * Official models are answered 404 or 410, versions of others 422: "The specified version does not exist …", "This version has been
+ * disabled …". One without the provider's words is of another server.
  */
 function isModelGone(status: number | null, explanation: string): boolean {
   if (status === 404 || status === 410) return explanation !== "";

@@ -1,7 +1,7 @@
 import Replicate from "replicate";
 import { z } from "zod";
+import { fetchOnce } from "../../../../shared/http/fetch-once.ts";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
-import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
 import { ProviderError, readRefusal } from "./provider-error.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -110,8 +110,7 @@ async function once<Answer>(
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const single: typeof fetch = async (input, init) => {
     try {
-      const body = unrepeatableBody(init?.body);
-      const response = await fetch(input, { ...init, ...body, redirect: "manual", signal: bounded });
+      const response = await fetchOnce(fetch)(input, { ...init, redirect: "manual", signal: bounded });
       if (response.ok) return response;
       failure = await readRefusal(response, now());
     } catch (cause) {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { Found } from "../../../../shared/replicate/provider-prediction.ts";
-import type { Deps } from "../database.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
+import type { Deps } from "./database.ts";
 import type { SoughtTask } from "./task.ts";
 
 /** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */

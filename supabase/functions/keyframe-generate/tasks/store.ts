@@ -1,24 +1,24 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
+import type { Step } from "../../../../shared/contract/fields.ts";
 import {
-  MEDIA_EXTENSIONS,
   createImageReader,
   detectMedia,
   isVideo,
+  MEDIA_EXTENSIONS,
   type MediaFacts,
   type MediaReader,
   type MediaType,
   SIGNATURE_BYTES,
   UnusableMedia,
 } from "../../../../shared/media/media.ts";
+import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";
+import { createWebmReader } from "../../../../shared/media/webm-reader.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { OutputError, readOutput } from "../files/open-output.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
-import type { Deps, StoredOutput } from "../database.ts";
+import type { Deps, StoredOutput } from "./database.ts";
 import type { StoreTask } from "./task.ts";
-import type { Step } from "../../../../shared/contract/fields.ts";
-import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";
-import { createWebmReader } from "../../../../shared/media/webm-reader.ts";
 
 /**
  * Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. When the

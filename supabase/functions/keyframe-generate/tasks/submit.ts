@@ -1,9 +1,9 @@
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
-import type { Deps } from "../database.ts";
-import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
-import { createVerdict, ProviderError, type Reason, retryVerdict, type Verdict } from "../provider/provider-error.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
+import { createVerdict, ProviderError, type Reason, retryVerdict, type Verdict } from "../provider/provider-error.ts";
+import type { Deps } from "./database.ts";
+import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import type { SubmitTask } from "./task.ts";
 
 /** The range that the provider accepts. */

@@ -1,5 +1,5 @@
+import { type Clock, systemClock } from "../../../../shared/worker/clock.ts";
 import { createPlaces, type Line } from "../../../../shared/worker/places.ts";
-import { type Clock, systemClock } from "../../../../shared/worker/worker.ts";
 
 /** Creates take seconds, and so do stores of videos. What hangs, takes longer. */
 const SLOW_MS = 10_000;

@@ -1,9 +1,9 @@
 import { describeError } from "../../../../shared/platform/log.ts";
 import { isOver } from "../../../../shared/replicate/provider-prediction.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
-import type { Claimed, Deps } from "../database.ts";
 import { type Storage, StorageError, type StoredFile } from "../files/storage.ts";
 import { ProviderError, retryVerdict } from "../provider/provider-error.ts";
+import type { Claimed, Deps } from "./database.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { store } from "./store.ts";
 import { submit } from "./submit.ts";

@@ -1,8 +1,15 @@
 import { type MutationMeta, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { KeyframeClient, Prediction, Project, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import {
+  hasEnded,
+  type KeyframeClient,
+  type ListedProject,
+  type Prediction,
+  type Project,
+  type ProjectWithPredictions,
+  type Step,
+} from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isGone } from "../ui/errors.ts";
-import { runningOf } from "./status-words.ts";
 
 /** While a prediction runs, at the pace of the service. */
 export const WHILE_RUNNING_MS = 1_000;
@@ -10,6 +17,12 @@ export const WHILE_RUNNING_MS = 1_000;
 const LOOK_MS = 4_000;
 
 export const projectKey = (projectId: string) => ["project", projectId] as const;
+
+export const isRunning = (prediction: Prediction | null | undefined): prediction is Prediction =>
+  prediction != null && !hasEnded(prediction);
+
+export const runningOf = ({ predictions }: Pick<ListedProject, "predictions">): Prediction[] =>
+  Object.values(predictions ?? {}).filter(isRunning);
 
 export function useProject(projectId: string) {
   const keyframe = useKeyframe();

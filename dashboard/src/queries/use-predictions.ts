@@ -1,7 +1,6 @@
 import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { WHILE_RUNNING_MS } from "../projects/project-queries.ts";
-import { isRunning } from "../projects/status-words.ts";
+import { WHILE_RUNNING_MS, isRunning } from "./project-queries.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
 
 const A_PAGE = 10;

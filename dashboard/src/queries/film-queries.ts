@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
-import { forget, IS_SHOWN } from "../app/query-client.ts";
+import { forget, IS_SHOWN } from "./query-client.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 

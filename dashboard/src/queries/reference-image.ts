@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
-import { CHANGES_NOTHING, REFERENCE } from "../app/query-client.ts";
+import { CHANGES_NOTHING, REFERENCE } from "./query-client.ts";
 import { isRefused, useKeyframe, useServices } from "../services.ts";
 
 const LIFE_S = 3600;

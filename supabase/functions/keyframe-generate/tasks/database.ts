@@ -1,18 +1,19 @@
 import { z } from "zod";
-import { type CallDatabase, DatabaseError } from "../../../shared/platform/call-database.ts";
-import type { Log } from "../../../shared/platform/log.ts";
+import { type CallDatabase, DatabaseError } from "../../../../shared/platform/call-database.ts";
+import type { Log } from "../../../../shared/platform/log.ts";
 import {
   type Found,
   type ProviderPrediction,
   recordProviderState,
-} from "../../../shared/replicate/provider-prediction.ts";
-import type { OutputSource } from "./files/open-output.ts";
-import type { Storage, StoredFile } from "./files/storage.ts";
-import type { Provider } from "./provider/provider.ts";
-import type { Reason } from "./provider/provider-error.ts";
-import type { LeasedTask } from "./tasks/task.ts";
-import type { PlacesReport } from "../../../shared/worker/places.ts";
-import type { Room } from "./tasks/task-places.ts";
+} from "../../../../shared/replicate/provider-prediction.ts";
+import { createCallSize } from "../../../../shared/worker/call-size.ts";
+import type { PlacesReport } from "../../../../shared/worker/places.ts";
+import type { OutputSource } from "../files/open-output.ts";
+import type { Storage, StoredFile } from "../files/storage.ts";
+import type { Provider } from "../provider/provider.ts";
+import type { Reason } from "../provider/provider-error.ts";
+import type { LeasedTask } from "./task.ts";
+import type { Room } from "./task-places.ts";
 
 /** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
 export const LEASE_SECONDS = 90;
@@ -41,7 +42,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
   const withoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
     attempt_without_run: hasNoRun ? attempt : null,
   });
-  let most = CLAIM_AT_ONCE;
+  const size = createCallSize(1 / CLAIM_AT_ONCE);
   return {
     /**
      * Leases due tasks, at most `places` and as `room` says; without places it is a heartbeat only. With nothing due it may wait up to
@@ -55,20 +56,15 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
       callMs: number,
       load?: PlacesReport,
     ) {
-      const max_rows = Math.min(places, most);
-      const limits = {
-        max_rows,
-        lease_seconds: LEASE_SECONDS,
-        heartbeat_ms,
-        wait_ms,
-        one_by_one: most < CLAIM_AT_ONCE,
-      };
+      const max_rows = Math.min(places, size.of(CLAIM_AT_ONCE));
+      const one_by_one = size.hasFailed();
+      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms, one_by_one };
       const report = { callMs: Math.round(callMs), places: load };
       const answer = await call("claim_predictions", { ...limits, report, room: room(max_rows) }).catch((error) => {
-        if (tookTooLong(error)) most = Math.ceil(most / 4);
+        if (tookTooLong(error)) size.failed();
         throw error;
       });
-      most = Math.min(2 * most, CLAIM_AT_ONCE);
+      size.succeeded();
       const rows = claimed.parse(answer);
       const isTask = ({ task }: Claimed) => task !== "set_aside";
       return { tasks: rows.filter(isTask), asides: z.array(setAside).parse(rows.filter((row) => !isTask(row))) };

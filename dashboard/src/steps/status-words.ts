@@ -1,17 +1,5 @@
-import {
-  hasEnded,
-  type ListedProject,
-  type Prediction,
-  type PredictionStatus,
-  type ProjectWithPredictions,
-  type Step,
-} from "../../../client/index.ts";
-
-export const isRunning = (prediction: Prediction | null | undefined): prediction is Prediction =>
-  prediction != null && !hasEnded(prediction);
-
-export const runningOf = ({ predictions }: Pick<ListedProject, "predictions">): Prediction[] =>
-  Object.values(predictions ?? {}).filter(isRunning);
+import type { Prediction, PredictionStatus, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import { isRunning } from "../queries/project-queries.ts";
 
 /** In the order of the film. */
 export const FILM_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];

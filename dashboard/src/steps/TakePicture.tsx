@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
-import { forgetUrl, readAgain } from "../app/query-client.ts";
+import { forgetUrl, readAgain } from "../queries/query-client.ts";
 
 type Props = {
   prediction: Prediction;

@@ -1,11 +1,11 @@
 import { Group, Text } from "@mantine/core";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
-import { nounOf, outdatedWords } from "../projects/status-words.ts";
-import { TakePicture } from "../projects/TakePicture.tsx";
+import { nounOf, outdatedWords } from "./status-words.ts";
+import { TakePicture } from "./TakePicture.tsx";
 import classes from "./screen.module.css";
-import { useReferenceAddress } from "./reference-image.ts";
+import { useReferenceAddress } from "../queries/reference-image.ts";
 import { frameOf, isUpload } from "./step-options.ts";
-import { type Known, usePrediction } from "./use-predictions.ts";
+import { type Known, usePrediction } from "../queries/use-predictions.ts";
 
 /** `frame`: a path or an id, as StepOptions has it. */
 type Source = { alt: string; frame: string | null };

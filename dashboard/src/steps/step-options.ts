@@ -1,6 +1,6 @@
 import type { Model, ModelControl, Prediction, Step, StepBody } from "../../../client/index.ts";
 import { dollars } from "../ui/money.ts";
-import type { LabelOf } from "./use-models.ts";
+import type { LabelOf } from "../queries/use-models.ts";
 
 export type Value = NonNullable<ModelControl["default"]>;
 

@@ -2,8 +2,8 @@ import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { safeFileName } from "../../../client/film.ts";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/status-words.ts";
-import { CHANGES_NOTHING } from "../app/query-client.ts";
+import { STEP_NAME } from "./status-words.ts";
+import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { errorSentence } from "../ui/errors.ts";
 

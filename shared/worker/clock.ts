@@ -1,0 +1,32 @@
+/** Time as a worker sees it. Tests advance it by hand. */
+export type Clock = {
+  /** Milliseconds of a monotonic clock. */
+  now(): number;
+  /** Calls `call` once after `ms`, unless the returned function is called before. */
+  after(ms: number, call: () => void): () => void;
+};
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(ms, call) {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** A pause that somebody else can end. */
+export function createAlarm(clock: Clock) {
+  let wake = (): void => undefined;
+  return {
+    /** Ends the pause that is waited for now. */
+    ring: () => wake(),
+    sleep: (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        const cancel = clock.after(ms, resolve);
+        wake = () => {
+          cancel();
+          resolve();
+        };
+      }),
+  };
+}
