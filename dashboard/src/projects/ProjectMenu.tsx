@@ -1,11 +1,11 @@
 import { Alert, NativeSelect } from "@mantine/core";
-import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { hasEnded, type KeyframeClient, type ListedProject, type Project } from "../../../client/index.ts";
 import { forget } from "../app/query-client.ts";
 import { useFilmChoice } from "../films/film-queries.ts";
 import { useKeyframe } from "../services.ts";
+import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "../ui/icons.tsx";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
 import { useChangeProject } from "./project-queries.ts";
 import { runningOf } from "./status-words.ts";
@@ -115,7 +115,7 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
       “{title}” and its frames, videos and history will be deleted. This cannot be undone.
       <div role="status">
         {isRunning && (
-          <Alert mt="md" color="gray" icon={<IconPlayerPlay aria-hidden />} title="A step is still running">
+          <Alert mt="md" color="gray" icon={<IconPlayerPlay />} title="A step is still running">
             It will be canceled. The provider may charge for what it has done so far.
           </Alert>
         )}

@@ -1,11 +1,11 @@
 import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
-import { IconCheck, IconRestore } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { hasEnded, type Prediction, type ProjectWithPredictions } from "../../../client/index.ts";
 import { selectionOf, type useChangeProject } from "../projects/project-queries.ts";
 import { PredictionState } from "../projects/status.tsx";
 import { nounOf, USE } from "../projects/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
+import { IconCheck, IconRestore } from "../ui/icons.tsx";
 import { Facts } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { Frame, Outdated } from "./Sources.tsx";

@@ -1,11 +1,11 @@
 import { Checkbox, Drawer, Stack, Text, UnstyledButton } from "@mantine/core";
-import { IconColumns2, IconMaximize } from "@tabler/icons-react";
 import { Fragment, useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
 import { isRunning, statusWords, STEP_NAME } from "../projects/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import link from "../ui/cover-link.module.css";
 import { relativeTime } from "../ui/format-time.ts";
+import { IconColumns2, IconMaximize } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
 import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";

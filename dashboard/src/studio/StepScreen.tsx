@@ -1,9 +1,9 @@
 import { Button, Text } from "@mantine/core";
-import { IconMovie, IconPhoto } from "@tabler/icons-react";
 import { type ComponentProps, useEffect, useRef, useState } from "react";
 import type { Output, Prediction, Step } from "../../../client/index.ts";
 import { isEarlier, isRunning, nounOf, statusWords, STEP_NAME, USE } from "../projects/status-words.ts";
 import { TakePicture, useRenewOutput } from "../projects/TakePicture.tsx";
+import { IconMovie, IconPhoto } from "../ui/icons.tsx";
 import classes from "./screen.module.css";
 
 type Props = {

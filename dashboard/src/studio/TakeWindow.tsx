@@ -1,8 +1,8 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
-import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { type ReactNode, useRef, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
+import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { clockTime } from "../ui/format-time.ts";
 import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
@@ -101,7 +101,7 @@ function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode 
         <Button
           variant="default"
           data-autofocus
-          leftSection={isPlaying ? <IconPlayerPause size={16} aria-hidden /> : <IconPlayerPlay size={16} aria-hidden />}
+          leftSection={isPlaying ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
           onClick={toggle}
         >
           {isPlaying ? "Pause" : "Play"}

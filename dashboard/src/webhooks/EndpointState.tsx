@@ -1,4 +1,6 @@
 import { Alert, Group, Stack, Text } from "@mantine/core";
+import type { Webhook } from "../../../client/index.ts";
+import { Time } from "../ui/Time.tsx";
 import {
   type Icon,
   IconAlertTriangle,
@@ -10,9 +12,7 @@ import {
   IconPlugX,
   IconRefresh,
   IconRefreshAlert,
-} from "@tabler/icons-react";
-import type { Webhook } from "../../../client/index.ts";
-import { Time } from "../ui/Time.tsx";
+} from "../ui/icons.tsx";
 import type { DeliveryStateKind } from "./deliveries/delivery.ts";
 import { endpointState, type EndpointStateKind, troubleWords } from "./endpoint.ts";
 import classes from "./health.module.css";
@@ -35,7 +35,7 @@ export function EndpointState({ webhook, sums }: { webhook: Webhook; sums: Healt
   const [Mark, className] = LOOK[kind];
   return (
     <Group gap={6} wrap="nowrap">
-      <Mark size={18} aria-hidden className={className} style={{ flexShrink: 0 }} />
+      <Mark size={18} className={className} style={{ flexShrink: 0 }} />
       <Text span size="sm" fw={600}>
         {label}
       </Text>
@@ -53,7 +53,7 @@ export function TroubleNotice({ webhook }: { webhook: Webhook }) {
   return (
     <Alert
       variant="default"
-      icon={isOff ? <IconPlayerPause aria-hidden /> : <IconAlertTriangle aria-hidden className={classes.exhausted} />}
+      icon={isOff ? <IconPlayerPause /> : <IconAlertTriangle className={classes.exhausted} />}
       title={words.title}
     >
       <Stack gap="xs">
@@ -92,5 +92,5 @@ const ICON: Record<DeliveryStateKind, Icon> = {
 
 export function OutcomeIcon({ kind, size = 16 }: { kind: DeliveryStateKind; size?: number }) {
   const Mark = ICON[kind];
-  return <Mark size={size} aria-hidden className={classes[kind]} style={{ flexShrink: 0 }} />;
+  return <Mark size={size} className={classes[kind]} style={{ flexShrink: 0 }} />;
 }
