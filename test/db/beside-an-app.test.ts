@@ -241,4 +241,4 @@ test("a bucket of the app, or one that remove left, has one of our names → ref
   );
   expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
   expect([...(await sql`select nspname from pg_namespace where nspname like 'keyframe%'`)]).toEqual([]);
-}, 120_000); // the CLI starts slowly on a busy machine
+});

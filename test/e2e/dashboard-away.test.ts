@@ -41,7 +41,7 @@ test("a service that does not answer → a banner, and what was read stays; when
   await page.unroute(API);
   await page.getByRole("heading", { name: "No endpoints yet" }).waitFor({ timeout: BACK_WITHIN_MS });
   await gone(page, AWAY);
-}, 120_000);
+});
 
 test("a form sent while the service is away → says so and keeps what was typed; sent again, it is done once", async () => {
   const { page } = await atProjects();

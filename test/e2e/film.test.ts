@@ -32,9 +32,7 @@ function readMovie(bytes: Uint8Array<ArrayBuffer>): Movie {
   return found;
 }
 
-test("reference image, first frame, last frame, video → three files as documented, one run each", {
-  timeout: 120_000,
-}, async () => {
+test("reference image, first frame, last frame, video → three files as documented, one run each", async () => {
   const maker = await newFilmMaker(stack);
   const photo = drawReferencePhoto(maker.projectId);
   const { referenceImagePath } = await maker.call(

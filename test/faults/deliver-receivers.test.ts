@@ -25,7 +25,6 @@ afterAll(async () => {
 });
 
 const BEFORE_THE_TIMEOUT = 10;
-const AFTER_THE_TIMEOUT = 22;
 
 async function receive(habit: Habit): Promise<FlowReceiver> {
   const receiver = await startFlowReceiver(habit);
@@ -56,14 +55,13 @@ describe.concurrent("a receiver that", () => {
 
     receiver.behave(answers(200));
     const rest = (story: Story) => hasFailed(story) || isDelivered(story);
-    const stories = await untilStories(sql, webhookId, "each has been attempted", 12, rest, AFTER_THE_TIMEOUT);
+    const stories = await untilStories(sql, webhookId, "each has been attempted", 12, rest);
     const hung = stories.filter((story) => !isDelivered(story));
     expect(hung.map(({ told }) => told)).toEqual([["1 - timeout"]]);
     for (const story of hung) {
       const [attempt] = await attemptsOf(story);
       expect(attempt?.response_excerpt).toBeNull();
       expect(attempt?.duration_ms).toBeGreaterThanOrEqual(15_000);
-      expect(attempt?.duration_ms).toBeLessThan(17_000);
     }
     await letRetriesComeDue(sql, stack, webhookId);
     await untilStories(sql, webhookId, "all is delivered", 12, isDelivered);

@@ -21,7 +21,7 @@ beforeAll(async () => {
       ? route.fulfill({ contentType: "text/javascript", body: code })
       : route.fulfill({ contentType: "text/html", body: "<!doctype html>" }),
   );
-}, 60_000);
+});
 // Each test has a page of its own: mediabunny remembers which encoders there are.
 beforeEach(async () => {
   await page.goto("http://127.0.0.1/");

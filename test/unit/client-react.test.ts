@@ -90,7 +90,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     });
     await page.goto(`http://127.0.0.1:${port}/?${new URLSearchParams({ projectId, predictionId })}`);
     expect(await page.evaluate("page.version")).toMatch(new RegExp(`^${version}\\.`));
-  }, 90_000);
+  });
   afterEach(async () => {
     await show();
     await nothingElse();
@@ -122,7 +122,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
   const shows = async (part: Part, state: object, count = 1) => {
     const texts = () => page.locator(`#${part} output`).allInnerTexts();
     const states = async () => (await texts()).map((text): unknown => JSON.parse(text));
-    await expect.poll(states, { timeout: 10_000 }).toEqual(Array(count).fill(expect.objectContaining(state)));
+    await expect.poll(states).toEqual(Array(count).fill(expect.objectContaining(state)));
   };
   const showing = (fields: Partial<Prediction>) => ({ status: "ready", data: expect.objectContaining(fields) });
 

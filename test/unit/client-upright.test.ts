@@ -39,7 +39,7 @@ test("a JPEG of each Exif orientation, in a browser → the pixels that are show
   } finally {
     await browser.close();
   }
-}, 60_000);
+});
 
 /** Of two images as they are shown: by how much, of 255, a colour differs on average. Infinity for other sizes. */
 async function difference(one: Uint8Array, other: Uint8Array): Promise<number> {

@@ -11,8 +11,6 @@ import { type RunningPostgres, startPostgres } from "../../local/postgres/start-
 import { until } from "../support/until.ts";
 
 // initdb and each start take seconds where the machine is busy.
-vi.setConfig({ testTimeout: 120_000 });
-
 const asRoot = Deno.uid() === 0;
 let folder: string;
 let dataDir: string;
