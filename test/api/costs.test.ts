@@ -35,7 +35,7 @@ const eventsOf = async (type: string) => {
   return rows.map(({ payload }) => webhookEvent.parse(payload));
 };
 
-test("a first frame → its cost is held from the answer of the start on and settled at its end, in its event and in the usage too", async () => {
+test("a first frame → its cost is held from the start, and settled at its end, in its event and in the usage", async () => {
   const started = startedBy(await startFrame());
   expect(started.cost).toEqual(cost("held", null));
   const ended = await user.finish(started);

@@ -60,7 +60,7 @@ describe("versions", () => {
   const send = (method: string, filmId: string, ifMatch: string, json?: object) =>
     user.call(`/api/films/${filmId}`, { method, headers: { "if-match": ifMatch }, ...(json ? { json } : {}) });
 
-  test("POST, GET and PATCH → the film's ETag; a shot that is added moves it; PATCH and DELETE with the old one → 412, and nothing changed", async () => {
+  test("POST, GET and PATCH → the film's ETag; a new shot moves it; PATCH and DELETE with the old one → 412", async () => {
     const created = await user.post("/api/films", { title: "The pier" });
     const { filmId, updatedAt } = Object(created.data);
     const tag = created.headers.get("etag") ?? "";

@@ -42,7 +42,7 @@ describe("reading", () => {
     expect(Math.abs(Date.now() - Date.parse(createdAt))).toBeLessThan(60_000);
   });
 
-  test("GET of a project in the making, and of the list with include=predictions → the latest of each step, whatever became of it", async () => {
+  test("GET of a project in the making, and of the list with include=predictions → the latest of each step", async () => {
     const maker = await signUp();
     const [bare, projectId] = [await maker.createProject(), await maker.createProject()];
     await maker.finish(await maker.start("first-frame", { projectId }));
@@ -64,7 +64,7 @@ describe("reading", () => {
     expect((await readProject(maker, projectId)).predictions.video).toMatchObject({ status: "canceled", output: null });
   });
 
-  test("a repeat of a step fails, and a frame is selected → takes keep what succeeded and have the selected frame; predictions have the latest", async () => {
+  test("a repeat of a step fails, a frame is selected → takes keep what succeeded, predictions have the latest", async () => {
     const maker = await signUp();
     const projectId = await maker.createProject();
     const older = await maker.finish(await maker.start("first-frame", { projectId }));
@@ -83,7 +83,7 @@ describe("reading", () => {
     expect(await shown()).toEqual([older, { ...last, outdated: true }, null]);
   });
 
-  test("GET /api/projects → the caller's own, newest first, each as in its own read; ?search → by title, in any case, page by page", async () => {
+  test("GET /api/projects → the caller's own, newest first; ?search → by title, in any case, page by page", async () => {
     const owner = await signUp();
     expect(await listProjects(owner)).toEqual({ projects: [], nextCursor: null });
     for (const title of ["Harbour, dawn", "Quay", "The HARBOUR at night"]) await owner.createProject({ title });
@@ -184,7 +184,7 @@ describe("versions", () => {
 });
 
 describe("takes", () => {
-  test("PATCH selected video → stands for its step, and its frames are current; another frame is made → it is outdated; null → the latest", async () => {
+  test("PATCH selected video → stands for its step; another frame is made → it is outdated; null → the latest", async () => {
     const own = await user.createProject();
     const frame = await user.finish(await user.start("first-frame", { projectId: own }));
     const last = await user.finish(await user.start("last-frame", { projectId: own }));

@@ -25,7 +25,7 @@ beforeAll(async () => {
 const ofClass = (rateClass: RateClass) => OPERATION_IDS.filter((id) => REQUESTS[id].takes === rateClass);
 
 test.each(RATE_CLASSES)(
-  "an empty bucket of the class %s → 429 with Retry-After, RateLimit and RateLimit-Policy; other classes and other users go on",
+  "an empty bucket of the class %s → 429 with Retry-After and RateLimit; other classes and other users go on",
   async (rateClass) => {
     await fillBuckets(sql, scene.user.id);
     await emptyBucket(sql, scene.user.id, rateClass, 30);

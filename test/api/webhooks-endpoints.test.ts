@@ -97,7 +97,7 @@ test("twenty-five at once → twenty are made, the others 400 that says to delet
   expect([(await make()).status, (await make()).status, (await list(one)).length]).toEqual([201, 400, 20]);
 });
 
-test("POST with the secret key → a service-wide endpoint, which its list shows and no user's does; a user's list is newest first", async () => {
+test("POST with the secret key → a service-wide endpoint, which its list alone shows; a user's list is newest first", async () => {
   const one = await signUp();
   const { webhookId, serviceWide: wide } = await registerServiceWide();
   const own = await register(one);

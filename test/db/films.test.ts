@@ -95,7 +95,7 @@ describe("shots", () => {
 });
 
 describe("order", () => {
-  test("a list with another order, a new shot, one of another film, and without one → exactly these, and the one left out is a project still", async () => {
+  test("a list with another order, a new shot and without one → exactly these; the one left out is still a project", async () => {
     const [{ film, ids }, another] = [await addFilmOf(4), await addFilmOf(2)];
     const [a = "", b = "", c = "", d = ""] = ids;
     const [e = "", f = ""] = another.ids; // at the positions of a and b
@@ -202,7 +202,7 @@ describe("order", () => {
 });
 
 describe("others", () => {
-  test("a film, and a project for one's own film, of another user and one that never was → not_found in the same words, and nothing changed", async () => {
+  test("another user's film or project, and one that never was → not_found in the same words, and nothing changed", async () => {
     const { film, ids } = await addFilmOf(2);
     const [theirs, none] = [await addFilm(other.owner), crypto.randomUUID()];
     const words = async (attempt: (id: string) => Promise<unknown>, foreign: string) => {

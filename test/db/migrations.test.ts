@@ -20,7 +20,7 @@ test("docs/schema.sql → is what the migrations make (run `npm run schema` afte
   expect(withoutAliases(await describeSchema(db.sql))).toBe(withoutAliases(page));
 });
 
-test("a database that lacks the newest migration → gets it, and nothing else changes, neither what an administrator has set, nor a user's rows", async () => {
+test("a database without the newest migration → gets it; settings and users' rows stay as they are", async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 9`;
   await db.sql`update keyframe.step_defaults set model = 'google/veo-3.1' where step = 'video'`;
   const world = await addWorld(db);

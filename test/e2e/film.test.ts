@@ -92,7 +92,7 @@ test("reference image, first frame, last frame, video → three files as documen
   expect(lifetimes).toEqual(Array(5).fill(3600));
 });
 
-test("the demo with three shots → each starts on the last frame of the one before, all files, the film and the events checked; one progress line per shot", {
+test("the demo with three shots → each starts on the last frame before; files, film and events checked; a line per shot", {
   timeout: 180_000,
 }, async () => {
   const steps: Stage[] = [];

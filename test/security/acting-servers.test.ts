@@ -191,7 +191,7 @@ const listed = z.object({ projects: z.array(z.object({ textPrompt: z.string() })
 /** KEYFRAME_MIXED_REQUESTS=10000 for the long run. */
 const REQUESTS = Number(Deno.env.get("KEYFRAME_MIXED_REQUESTS") ?? 1000);
 
-test(`${REQUESTS} requests, 50 at once: of two users, of servers for them, for nobody, refused ones, and others of the same connections → nobody ever gets or makes a row of another`, {
+test(`${REQUESTS} requests, 50 at once, of users, their servers and nobody → nobody gets or makes a row of another`, {
   timeout: 30_000 + REQUESTS * 60,
 }, async () => {
   const owners = await Promise.all([signUp(), signUp()]);

@@ -133,7 +133,7 @@ test("a body that stops before its end → 408 request_timeout after 10 s: a cal
 const LEFT_BEHIND = "08";
 
 test.runIf(Deno.build.os === "linux")(
-  "bodies that come after their heads → when the senders have their answers and leave, the function closes the connections too",
+  "bodies that come after their heads → when the senders leave, the function closes the connections too",
   async () => {
     const { hostname, port } = new URL(straight("/keyframe-replicate-webhook"));
     const head = "POST /keyframe-replicate-webhook HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n";

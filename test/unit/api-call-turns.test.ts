@@ -50,7 +50,7 @@ test("a call that fails → its turn goes on", async () => {
   expect(await takeTurn(anna, async () => 1)).toBe(1);
 });
 
-test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long each time, six times in all", async () => {
+test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long, six times in all", async () => {
   const pauses: number[] = [];
   const wait = async (ms: number) => void pauses.push(ms);
   let calls = 0;

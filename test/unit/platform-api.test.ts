@@ -124,7 +124,7 @@ describe("REST", () => {
     );
   });
 
-  test("a column added, a function that returns another type → what was asked often before is answered anew, without an error for long", async () => {
+  test("a column added, a function that returns another type → what was asked before is soon answered anew", async () => {
     await platform.migrate`create table public.growing (id int primary key)`;
     await platform.migrate`insert into public.growing values (1)`;
     await platform.migrate`create function public.changing(n int) returns int language sql as 'select n'`;
@@ -234,7 +234,7 @@ describe("the database", () => {
     },
   );
 
-  test("postgres → no superuser, the roles that it has hosted, and its own schemas; what it creates is open to the API roles until revoked", async () => {
+  test("postgres → no superuser, the roles it has hosted; what it creates is open to the API roles until revoked", async () => {
     const [role] = await platform.migrate`
       select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls from pg_roles where rolname = current_user`;
     expect(role).toEqual({ rolsuper: false, rolcreaterole: true, rolcreatedb: true, rolbypassrls: true });
