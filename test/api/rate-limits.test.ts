@@ -49,24 +49,6 @@ test.each(RATE_CLASSES)(
   },
 );
 
-test("Retry-After waited out → the next request is admitted", async () => {
-  await fillBuckets(sql, scene.user.id);
-  const id = scene.user.id;
-  await emptyBucket(sql, id, "generate", 30);
-  const seconds = Number((await request("startFirstFrame", scene)).headers.get("retry-after"));
-  const pass = (time: number) => sql`
-    update keyframe_private.rate_buckets set refilled_at = refilled_at - ${time}::int * interval '1 second'
-    where owner_id = ${id} and route_class = 'generate'`;
-  await pass(10);
-  expect((await request("startFirstFrame", scene)).status).toBe(429);
-  await pass(seconds - 10);
-  const admitted = await request("startFirstFrame", scene);
-  expect([admitted.status, admitted.headers.get("ratelimit")]).toEqual([
-    202,
-    expect.stringMatching(/^"generate";r=[0-9];t=[56]\d$/),
-  ]);
-});
-
 test("a request that is refused for another reason → costs its token, through the Data API too", async () => {
   await fillBuckets(sql, scene.user.id);
   // Full ones that nothing comes back to meanwhile.
