@@ -82,13 +82,6 @@ describe("versions", () => {
 describe("deletion", () => {
   const remove = (filmId: string, query = "") => user.call(`/api/films/${filmId}${query}`, { method: "DELETE" });
 
-  test("of a film → 200 with what it was; its project stays and is in no film", async () => {
-    const { filmId, projectIds } = await filmOf(1);
-    const { status, data } = await remove(filmId);
-    expect([status, Object(data).projectIds]).toEqual([200, projectIds]);
-    expect((await readProject(user, projectIds[0] ?? "")).filmId).toBe(null);
-  });
-
   test("with ?projects=delete while a shot is generated → 409, and all stays; after its end → its projects are gone too", async () => {
     const { filmId, projectIds } = await filmOf(2);
     const projectId = projectIds[1] ?? "";

@@ -365,12 +365,13 @@ test("another model, its values and two images → made so, also after a reload;
   expect([again?.model, again?.input]).toEqual([first?.model, first?.input]);
 });
 
-test("an earlier frame is pressed twice while texts change → one copy, and the changes stay; unreadable → said", async () => {
+/** The settings of the first frame, with the earlier frames that can be references. An upload waits for `isUploaded`. */
+async function openEarlierFrames() {
   const { page, context, watch } = await visit({ session: film.person.session });
-  let isUploaded = Promise.withResolvers<void>();
-  let uploads = 0;
+  const isUploaded = Promise.withResolvers<void>();
+  const uploads: string[] = [];
   await context.route("**/projects/reference-images", async (route) => {
-    uploads++;
+    uploads.push(route.request().url());
     await isUploaded.promise;
     await route.continue();
   });
@@ -379,6 +380,11 @@ test("an earlier frame is pressed twice while texts change → one copy, and the
   const settings = card.getByRole("button", { name: "Settings" });
   const frames = card.getByRole("group", { name: "Earlier pictures" }).getByRole("button");
   await settings.click();
+  return { page, context, watch, card, settings, frames, uploads, isUploaded };
+}
+
+test("an earlier frame is pressed twice, and other settings change during its upload → one copy, and all changes stay", async () => {
+  const { page, card, settings, frames, uploads, isUploaded } = await openEarlierFrames();
   await frames.first().dblclick();
   const [, model = ""] = await card
     .getByLabel("Model")
@@ -394,21 +400,25 @@ test("an earlier frame is pressed twice while texts change → one copy, and the
   await settings.click();
   await card.getByRole("button", { name: "Remove reference image 1" }).waitFor();
   await card.locator("[aria-pressed=true]").waitFor();
-  expect([uploads, await card.getByLabel("Model").inputValue()]).toEqual([1, model]);
+  expect([uploads.length, await card.getByLabel("Model").inputValue()]).toEqual([1, model]);
   await card.getByRole("button", { name: "Remove reference image" }).click();
   await stepCard(page, "Last frame").getByRole("button", { name: "Settings, custom prompt" }).waitFor();
+});
 
+test("an earlier frame that cannot be read → said", async () => {
+  const { context, watch, card, frames } = await openEarlierFrames();
   watch.allow(/Failed to load resource/);
   await context.route("**/keyframe-outputs/**", (route) =>
     route.request().resourceType() === "fetch" ? route.abort() : route.continue(),
   );
   await frames.last().press("Enter");
   await card.getByText("Could not read the picture. Check your connection, then try again.").waitFor();
+});
 
-  await context.unroute("**/keyframe-outputs/**");
-  isUploaded = Promise.withResolvers<void>();
+test("signed out while an earlier frame is uploaded → nothing is kept", async () => {
+  const { page, frames, uploads, isUploaded } = await openEarlierFrames();
   await frames.last().press("Enter");
-  await until("the upload", () => uploads === 2);
+  await until("the upload", () => uploads.length === 1);
   await page.getByRole("button", { name: "Account and theme" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.getByLabel("Email").waitFor();
