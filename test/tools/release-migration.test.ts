@@ -7,7 +7,7 @@ import { releaseMigration } from "../../tools/release-migration.ts";
 const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), "utf8");
 
 // From the first heading `## [x.y.z]` in CHANGELOG.md on, this test holds the migrations of that version fixed.
-test("supabase/migrations → end with the migration of package.json's version, which notes all others as they are (run `npm run schema`)", async () => {
+test("supabase/migrations → end with that of package.json's version, which notes all others (run `npm run schema`)", async () => {
   const migrations = await readMigrations();
   const { version } = JSON.parse(await read("package.json"));
   const last = migrations.at(-1);
