@@ -20,7 +20,7 @@ beforeAll(async () => {
   headers = { apikey: secretKey, "keyframe-user": user.id };
 });
 
-test("project, reference image, first frame, video by the server → the user's own, whom its session shows them; the files can be read", async () => {
+test("project, reference image, first frame and video by the server → the user's own, and their session reads them", async () => {
   const { projectId } = await server.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { referenceImagePath } = await server.uploadReferenceImage(await drawImage());
   const started = await server.generate("first-frame", { projectId, referenceImagePath });

@@ -24,7 +24,7 @@ const budget = (month: number | null, day: number | null = null) =>
     insert into keyframe_private.owner_budgets (owner_id, day_micros, month_micros) values (${user.id}, ${day}, ${month})
     on conflict (owner_id) do update set day_micros = excluded.day_micros, month_micros = excluded.month_micros`;
 const START = "/api/projects/generate/first-frame";
-const startFrame = (headers: Record<string, string> = {}) => user.post(START, { projectId }, headers);
+const startFrame = () => user.post(START, { projectId });
 const startedBy = (reply: Reply) => prediction.parse(dataOf(reply, 202));
 const readUsage = async (query = "", by = user) => usage.parse(dataOf(await by.call(`/api/usage${query}`), 200));
 const cost = (state: string, amountMicros: number | null) => ({
@@ -35,7 +35,7 @@ const eventsOf = async (type: string) => {
   return rows.map(({ payload }) => webhookEvent.parse(payload));
 };
 
-test("a first frame → its cost is held from the answer of the start on and settled at its end, in its event and in the usage too", async () => {
+test("a first frame → its cost is held from the start, and settled at its end, in its event and in the usage", async () => {
   const started = startedBy(await startFrame());
   expect(started.cost).toEqual(cost("held", null));
   const ended = await user.finish(started);
@@ -58,11 +58,10 @@ test("a first frame → its cost is held from the answer of the start on and set
 });
 
 describe("over the budget", () => {
-  test("a start → 402 budget_exceeded with what is left, one event, and its Idempotency-Key starts later", async () => {
+  test("a start → 402 budget_exceeded with what is left, and the usage shows the budget", async () => {
     await budget(1.5 * FRAME);
     startedBy(await startFrame());
-    const key = { "idempotency-key": crypto.randomUUID() };
-    const { status, error } = await startFrame(key);
+    const { status, error } = await startFrame();
     expect(status).toBe(402);
     expect(error).toMatchObject({
       code: "budget_exceeded",
@@ -73,15 +72,8 @@ describe("over the budget", () => {
       ...{ heldMicros: expect.any(Number), settledMicros: expect.any(Number), availableMicros: FRAME / 2 },
       resetsAt: expect.stringMatching(/-01T00:00:00\.000Z$/),
     });
-    await startFrame();
-    const data = { ownerId: user.id, scope: "owner", period: "month", limitMicros: 1.5 * FRAME };
-    expect(await eventsOf("budget.exhausted")).toMatchObject([{ data }]);
-    expect((await readUsage()).groups).toMatchObject([{ predictions: 1 }]);
-    await budget(2 * FRAME);
-    const later = await startFrame(key);
-    expect([startedBy(later).cost?.state, later.headers.get("idempotency-replayed")]).toEqual(["held", null]);
     expect((await readUsage()).budgets).toMatchObject([
-      { period: "month", limitMicros: 2 * FRAME, availableMicros: 0 },
+      { period: "month", limitMicros: 1.5 * FRAME, availableMicros: FRAME / 2 },
     ]);
   });
 

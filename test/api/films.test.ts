@@ -60,7 +60,7 @@ describe("versions", () => {
   const send = (method: string, filmId: string, ifMatch: string, json?: object) =>
     user.call(`/api/films/${filmId}`, { method, headers: { "if-match": ifMatch }, ...(json ? { json } : {}) });
 
-  test("POST, GET and PATCH → the film's ETag; a shot that is added moves it; PATCH and DELETE with the old one → 412, and nothing changed", async () => {
+  test("POST, GET and PATCH → the film's ETag; a new shot moves it; PATCH and DELETE with the old one → 412", async () => {
     const created = await user.post("/api/films", { title: "The pier" });
     const { filmId, updatedAt } = Object(created.data);
     const tag = created.headers.get("etag") ?? "";
@@ -81,13 +81,6 @@ describe("versions", () => {
 
 describe("deletion", () => {
   const remove = (filmId: string, query = "") => user.call(`/api/films/${filmId}${query}`, { method: "DELETE" });
-
-  test("of a film → 200 with what it was; its project stays and is in no film", async () => {
-    const { filmId, projectIds } = await filmOf(1);
-    const { status, data } = await remove(filmId);
-    expect([status, Object(data).projectIds]).toEqual([200, projectIds]);
-    expect((await readProject(user, projectIds[0] ?? "")).filmId).toBe(null);
-  });
 
   test("with ?projects=delete while a shot is generated → 409, and all stays; after its end → its projects are gone too", async () => {
     const { filmId, projectIds } = await filmOf(2);

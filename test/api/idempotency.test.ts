@@ -114,7 +114,7 @@ const ofKey = ofUser
   .map(([, id, post]) => ["the project", id, post, () => ofProject] as const);
 
 test.each([...ofUser, ...ofKey])(
-  "%s, %s 20 times at once with one key → one effect, one token (an upload: one each), replays; another request with that key → 422, a bad key → 400",
+  "%s, %s 20 times at once with one key → one effect, one token, replays; another request with it → 422",
   async (_who, id, { effect, fields, other, tokenEach }, give) => {
     const about = give();
     const { manager, webhookId, deliveryId } = about;

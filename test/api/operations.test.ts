@@ -65,7 +65,7 @@ const requestLine = z.strictObject({
 });
 
 test.each(OPERATION_IDS)(
-  "%s → its success, by one call of the database, and of Storage only what it needs there, for one token of its class; one line in the log with requestId, method, route as the contract has it, status, duration, owner",
+  "%s → its success, by one call of the database, no needless call of Storage, one token and one line in the log",
   async (id) => {
     const { calls: name, takes } = REQUESTS[id];
     const app = startApp();
@@ -99,7 +99,7 @@ test.each(OPERATION_IDS)(
 const actsFor = (id: string) => ({ apikey: inject("stack").secretKey, "keyframe-user": id });
 
 test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].caller !== "nobody"))(
-  "%s by a server that acts for the user → the user's success, by one call of the database, for one token of the user; the log says that a server acted",
+  "%s by a server for the user → the user's success, one call of the database, one token; the log says so",
   async (id) => {
     const { takes } = REQUESTS[id];
     const app = startApp();

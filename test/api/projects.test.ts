@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
+import { prediction } from "../../shared/contract/predictions.ts";
 import { openDatabase } from "../support/api/database.ts";
 import {
   changeProject,
@@ -19,8 +19,6 @@ import { drawImage } from "../support/media/images.ts";
 const sql = openDatabase();
 const user = useUser();
 
-const takePath = ({ step, projectId, predictionId }: Prediction) =>
-  `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;
 const FIELDS = { title: "Harbour", textPrompt: "Fog, 🚤", description: "As in the reference", aspectRatio: "1:1" };
 const NONE_OF_EACH_STEP = { "first-frame": null, "last-frame": null, video: null };
 const fails = () => uniquePrompt("[[fault:failed]]");
@@ -42,7 +40,7 @@ describe("reading", () => {
     expect(Math.abs(Date.now() - Date.parse(createdAt))).toBeLessThan(60_000);
   });
 
-  test("GET of a project in the making, and of the list with include=predictions → the latest of each step, whatever became of it", async () => {
+  test("GET of a project in the making, and of the list with include=predictions → the latest of each step", async () => {
     const maker = await signUp();
     const [bare, projectId] = [await maker.createProject(), await maker.createProject()];
     await maker.finish(await maker.start("first-frame", { projectId }));
@@ -64,7 +62,7 @@ describe("reading", () => {
     expect((await readProject(maker, projectId)).predictions.video).toMatchObject({ status: "canceled", output: null });
   });
 
-  test("a repeat of a step fails, and a frame is selected → takes keep what succeeded and have the selected frame; predictions have the latest", async () => {
+  test("a repeat of a step fails, a frame is selected → takes keep what succeeded, predictions have the latest", async () => {
     const maker = await signUp();
     const projectId = await maker.createProject();
     const older = await maker.finish(await maker.start("first-frame", { projectId }));
@@ -83,7 +81,7 @@ describe("reading", () => {
     expect(await shown()).toEqual([older, { ...last, outdated: true }, null]);
   });
 
-  test("GET /api/projects → the caller's own, newest first, each as in its own read; ?search → by title, in any case, page by page", async () => {
+  test("GET /api/projects → the caller's own, newest first; ?search → by title, in any case, page by page", async () => {
     const owner = await signUp();
     expect(await listProjects(owner)).toEqual({ projects: [], nextCursor: null });
     for (const title of ["Harbour, dawn", "Quay", "The HARBOUR at night"]) await owner.createProject({ title });
@@ -184,34 +182,6 @@ describe("versions", () => {
 });
 
 describe("takes", () => {
-  test("PATCH selected video → stands for its step, and its frames are current; another frame is made → it is outdated; null → the latest", async () => {
-    const own = await user.createProject();
-    const frame = await user.finish(await user.start("first-frame", { projectId: own }));
-    const last = await user.finish(await user.start("last-frame", { projectId: own }));
-    const video = async () => await user.finish(await user.start("video", { projectId: own }));
-    const older = await video();
-    const { predictionId: newer } = await video();
-    expect((await readProject(user, own)).takes.video).toMatchObject({ predictionId: newer, outdated: false });
-    await changeProject(user, own, { selected: { video: older.predictionId } });
-    expect((await readProject(user, own)).takes.video).toMatchObject({
-      predictionId: older.predictionId,
-      outdated: false,
-    });
-    await user.finish(await user.start("first-frame", { projectId: own, prompt: uniquePrompt() }));
-    expect((await readProject(user, own)).takes.video).toMatchObject({
-      predictionId: older.predictionId,
-      outdated: true,
-    });
-    const tag = (await user.call(takePath(older))).headers.get("etag") ?? "";
-    const selected = { "first-frame": frame.predictionId, "last-frame": last.predictionId };
-    const changed = await changeProject(user, own, { selected });
-    expect(changed.selected).toEqual({ ...selected, video: older.predictionId });
-    const { data } = await user.call(takePath(older), { headers: { "if-none-match": tag } });
-    expect(data).toMatchObject({ outdated: false });
-    await changeProject(user, own, { selected: { video: null } });
-    expect((await readProject(user, own)).takes.video?.predictionId).toBe(newer);
-  });
-
   test("PATCH and DELETE of a take → hidden from lists and shown again; deleted with its file, and the video keeps its input", async () => {
     const own = await user.createProject();
     const frame = await user.finish(await user.start("first-frame", { projectId: own }));

@@ -38,7 +38,7 @@ test("a file that is too large → refused by the bucket itself", async () => {
   expect((await bucketOf(user).upload(uuidName(), new Uint8Array(10 * 1024 * 1024 + 1), options)).data).toBeNull();
 });
 
-test("one that is too large in chunks, whose size Storage does not see → stored, and refused where a start or an estimate would send it", async () => {
+test("one too large in chunks, whose size Storage does not see → stored, and refused where a start would send it", async () => {
   const { url } = inject("stack");
   const large = uuidName();
   const chunk = new Uint8Array(1024 * 1024);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { delivery, recoveredDeliveries } from "../../shared/contract/webhooks.ts";
+import { delivery } from "../../shared/contract/webhooks.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { useUser } from "../support/api/user.ts";
 import { dataOf } from "../support/api/envelope.ts";
@@ -35,8 +35,6 @@ const inDatabase = async (webhookId: string) =>
     await sql<{ id: string }[]>`
       select id from keyframe.webhook_deliveries where endpoint_id = ${webhookId} order by created_at desc, id desc`
   ).map(({ id }) => id);
-const recover = async (webhookId: string, since: string) =>
-  recoveredDeliveries.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/recover`, { since }), 202)).recovered;
 
 test("POST test → 202 with a delivery of webhook.test, also when the endpoint does not list that event", async () => {
   const { webhookId } = await register(user, { eventTypes: ["generation.failed"] });
@@ -122,21 +120,4 @@ test("redeliver one that is delivered → 202, pending and due now, its attempts
   const again = delivery.parse(dataOf(await user.post(`/api/webhooks/deliveries/${deliveryId}/redeliver`, {}), 202));
   expect(again).toMatchObject({ deliveryId, status: "pending", attempts: 10, completedAt: null });
   expect(Date.parse(again.nextAttemptAt ?? "")).toBeLessThan(Date.now() + 60_000);
-});
-
-test("recover since a time → what failed and what was missed while disabled, once; not what is older or has arrived", async () => {
-  const since = new Date().toISOString();
-  const webhookId = await quiet();
-  await user.createProject();
-  await user.createProject();
-  expect(await inDatabase(webhookId)).toEqual([]);
-  expect(await recover(webhookId, since)).toBe(2);
-  expect(await recover(webhookId, since.replace("Z", "000+00:00"))).toBe(0);
-  await sql`
-    update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now(), attempts = 10
-    where id = (select id from keyframe.webhook_deliveries where endpoint_id = ${webhookId} limit 1)`;
-  await deliver(webhookId, [["2026-01-01T00:00:00Z", 3]], "exhausted");
-  await deliver(webhookId, [[new Date().toISOString(), 4]], "delivered");
-  expect(await recover(webhookId, since)).toBe(1);
-  expect(await recover(webhookId, new Date(Date.now() + 60_000).toISOString())).toBe(0);
 });

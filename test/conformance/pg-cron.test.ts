@@ -37,7 +37,7 @@ function endedRuns(id: string, count: number): Promise<Run[]> {
 }
 
 describe("scheduling", () => {
-  test("cron.schedule keeps a job of the caller in this database; the same name again changes it, and leaves it switched off; without a name each call is a job of its own", async () => {
+  test("cron.schedule → a job of the caller; the same name again changes it; without a name each call is a new job", async () => {
     const id = await schedule("conformance-a", "5 4 * * *", "select 1");
     await database.admin`update cron.job set active = false where jobid = ${id}`;
     expect(await schedule("conformance-a", "30 seconds", "select 2")).toBe(id);

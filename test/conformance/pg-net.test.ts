@@ -117,7 +117,7 @@ describe.concurrent("beside each other", () => {
     await receiver.of("/long");
   });
 
-  test("a URL without a scheme, with a space, empty or null, or of a scheme that libcurl does not know → raises in the caller's transaction", async () => {
+  test("a URL without a scheme, with a space, empty, null or of an unknown scheme → raises in the caller's transaction", async () => {
     for (const url of ["example.com", "http://exa mple.com", "", null, "ws://127.0.0.1/", "mailto:a@b.example"]) {
       await expect(sql`select net.http_post(${url}::text)`).rejects.toThrow();
     }

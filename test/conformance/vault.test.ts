@@ -25,7 +25,7 @@ async function read(id: string, as = sql) {
   return row;
 }
 
-test("create_secret → the view has name, description and the secret in the clear; arguments by name, and no name, more than once", async () => {
+test("create_secret → the view has name, description and secret; arguments by name; no name more than once", async () => {
   const id = await create("whsec_ä漢", "conformance-read");
   expect(await read(id)).toEqual({
     name: "conformance-read",

@@ -70,14 +70,6 @@ test.each<[string, string, Record<string, unknown>]>([
   expect((await refusalOf(act({ user: anna, name, args }))).sqlstate).toBe("42883");
 });
 
-test("act_as → takes the user's tokens, and their errors are the user's", async () => {
-  const args = { ...PROJECT, title: "x".repeat(201) };
-  expect((await refusalOf(act({ user: anna, args }))).constraint).toBe("title_has_1_to_200_characters");
-  await db.sql`update keyframe_private.rate_buckets set tokens = -60 where owner_id = ${anna}`;
-  expect(await codeOf(act({ user: anna }))).toBe("rate_limited");
-  await db.sql`delete from keyframe_private.rate_buckets where owner_id = ${anna}`;
-});
-
 test("assign_upload → nobody's image becomes the user's; another user's, or one that is not there, is refused", async () => {
   const upload = async (owner: string | null) => {
     const name = `${crypto.randomUUID()}.png`;

@@ -41,7 +41,7 @@ test("supabase db advisors at level info → nothing beyond the named exceptions
   const ofCareless = findings.filter(({ detail }) => detail.includes("careless"));
   expect(ofCareless.map(({ name }) => name).toSorted()).toEqual(["rls_disabled_in_public", "unindexed_foreign_keys"]);
   expect(findings.filter((finding) => !ofCareless.includes(finding))).toEqual([]);
-}, 120_000); // the CLI starts slowly on a busy machine
+});
 
 // The database above has stand-ins, which the advisors do not take for extensions.
 test("an extension is created → in a schema that the statement names, or its own: the advisors warn of any in public", async () => {

@@ -134,7 +134,7 @@ test("a hundred and sixteen files are to be removed → a task has a hundred of 
   });
 });
 
-test("sixteen deliveries are due: of an endpoint with two requests at once → four are claimed; of a deleted one → a batch of two deletes two", async () => {
+test("16 deliveries are due: of an endpoint with two requests at once → 4 claimed; of a deleted one → 2 deleted", async () => {
   const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 2 });
   const add: Work = (sql) => seedDeliveries(sql, endpoint, 1);
   await withSixteen("keyframe.webhook_deliveries", add, async (sql) => {

@@ -184,7 +184,7 @@ const BUILT: [name: string, statement: string][] = [
   ["publication relation keyframe.projects in publication feed", "create publication feed for table keyframe.projects"],
 ];
 
-test("the app has built on our schemas → remove.sql names each and changes nothing; what is allowed by name goes, and nothing else", async () => {
+test("the app has built on our schemas → remove.sql names it and changes nothing; only what is allowed goes", async () => {
   const unbuilt = await readEverything(sql);
   await onServer(migrationUrlOf(url), async (app) => {
     for (const [, statement] of BUILT) await app.unsafe(statement);
@@ -212,7 +212,7 @@ test("the app has built on our schemas → remove.sql names each and changes not
   expect(await readEverything(sql)).toEqual(unbuilt);
 });
 
-test("removed by tools/install/remove.sql → the database is as it was before, without a run of our jobs in its log; a bucket with files stays", async () => {
+test("removed by tools/install/remove.sql → the database is as before; a bucket with files stays", async () => {
   const log = (jobs: string) => sql`
     insert into cron.job_run_details (jobid, username, status, end_time)
     select jobid, username, 'succeeded', now() from cron.job where jobname like ${jobs}`;
@@ -233,7 +233,7 @@ test("removed by tools/install/remove.sql → the database is as it was before, 
   ]);
 });
 
-test("a bucket of the app, or one that remove left, has one of our names → refused with its name and what to do, before anything is written", async () => {
+test("a bucket of the app has one of our names → refused with its name and what to do, before anything is written", async () => {
   await sql`delete from supabase_migrations.schema_migrations`;
   await sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', true)`;
   await expect(migrate()).rejects.toThrow(
@@ -241,4 +241,4 @@ test("a bucket of the app, or one that remove left, has one of our names → ref
   );
   expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
   expect([...(await sql`select nspname from pg_namespace where nspname like 'keyframe%'`)]).toEqual([]);
-}, 120_000); // the CLI starts slowly on a busy machine
+});

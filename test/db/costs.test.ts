@@ -173,7 +173,7 @@ describe("budgets", () => {
     expect(await sums(world.owner)).toMatchObject({ predictions: 1, held: FRAME });
   });
 
-  test("an insert by the Data API, and a start by a server that acts for the user → refused by the user's budget, and nothing is held", async () => {
+  test("an insert by the Data API, a start by a server → refused by the user's budget, and nothing is held", async () => {
     await budget(FRAME - 1);
     const insert = db.as(
       { role: "authenticated", sub: world.owner },
@@ -294,7 +294,7 @@ describe("budgets", () => {
     expect((await submitsOf(db.sql, again.id)).map(({ cost_state }) => cost_state)).toEqual(["unknown", "held"]);
   });
 
-  test("a submit was not sent, another start took what it had held, and the run in its place is interrupted → the next one needs budget", async () => {
+  test("a submit was not sent and another start took its hold → the next submit needs budget", async () => {
     await budget(2 * FRAME);
     const { id } = await submitted();
     await makeDue(db.sql, id);
@@ -358,7 +358,7 @@ describe("days and months, by UTC", () => {
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
 
-  test("a submit is refused by the provider after midnight → the next one counts on the day of the start, so today's budget is not exceeded", async () => {
+  test("a submit is refused after midnight → the next one counts on the day of the start", async () => {
     await budget(null, FRAME);
     const { id, lease } = await submitted();
     await db.sql`update keyframe_private.provider_submits set created_at = created_at - interval '1 day'`;
@@ -544,7 +544,7 @@ describe("attacked", () => {
     }
   });
 
-  test("a submit turns out to have two runs, or one although a search found none → the other run counts with the same most, and no start", async () => {
+  test("a submit has two runs, or one that a search missed → the other run counts with the same most, and is no start", async () => {
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-a" });
     expect(await providerSays(db.sql, { id, run: "run-b" })).toBe("stale");

@@ -171,7 +171,7 @@ test("the limits → a lease that is not renewed yet outlasts a pause and a call
 });
 
 describe("a lane", () => {
-  test("400 deliveries of 20 endpoints, one of them slow → each is sent once, in batches, the quick ones first, no more at once to one than it allows", async () => {
+  test("400 deliveries of 20 endpoints, one slow → each sent once, in batches, quick ones first, within each one's limit", async () => {
     const deliver = makeDeliver({ request: (_, endpoint) => (endpoint === "slow" ? REQUEST_MS - 1 : 3) });
     for (let i = 1; i < 20; i++) await deliver.add(`quick ${i}`, null, 20);
     const slow = await deliver.add("slow", null, 20);
@@ -294,7 +294,7 @@ describe("a lane", () => {
     expect(again - first).toBeGreaterThanOrEqual(LEASE_SECONDS * 1000);
   });
 
-  test("its delivery is locked by somebody when its result comes → the result is recorded afterwards, the delivery is not sent again, others go on", async () => {
+  test("its delivery is locked when its result comes → recorded afterwards and not sent again; others go on", async () => {
     const deliver = makeDeliver();
     const one = await deliver.add("one", null, 1);
     const two = await deliver.add("two", null, 20);
@@ -444,7 +444,7 @@ describe("nobody's trouble stops anybody else", () => {
   );
 
   test.each([8, 50, 600])(
-    "%i owners with one endpoint each at one slow host, right after a start → another's event is sent at once, and their lanes are not claimed again each round",
+    "%i owners with one endpoint each at one slow host, after a start → another's event is sent at once",
     async (count) => {
       const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "innocent" ? 10 : 14_000) });
       const owners = await db.sql<{ id: string }[]>`
@@ -501,7 +501,7 @@ describe("nobody's trouble stops anybody else", () => {
     expect(Math.max(...quick.deliveries.map((id) => deliver.startOf(id)))).toBeLessThan(2_000);
   });
 
-  test("an owner switches its hanging endpoints off and on → no more requests than before are opened to them, and another's event is sent at once", async () => {
+  test("an owner switches its hanging endpoints off and on → no more requests to them; another's event is sent at once", async () => {
     const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "innocent" ? 10 : 14_000) });
     const owner = await db.addUser();
     for (let j = 0; j < 5; j++) await deliver.add("hanging", owner, 60);
@@ -517,7 +517,7 @@ describe("nobody's trouble stops anybody else", () => {
     for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
   });
 
-  test("endpoints that were quick, and then hang all at once → an owner has at most a quarter of all requests open, and an owner with none gets one", async () => {
+  test("quick endpoints hang all at once → an owner has at most a quarter of all requests, one with none gets one", async () => {
     let hangs = false;
     const deliver = makeDeliver({ request: (_id, endpoint) => (hangs && endpoint !== "innocent" ? 14_000 : 10) });
     const owners = [await db.addUser(), await db.addUser(), await db.addUser()];
@@ -549,7 +549,7 @@ describe("nobody's trouble stops anybody else", () => {
   );
 });
 
-test("claims take too long → what was sent is recorded first, by a call that claims nothing; then a quarter is claimed, and twice as much each time", async () => {
+test("claims take too long → results are recorded first; then a quarter is claimed, and twice as much each time", async () => {
   let failures = 0;
   const deliver = makeDeliver({
     fault: ({ max_lanes, results }) => {

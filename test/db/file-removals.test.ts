@@ -51,7 +51,7 @@ const record = async (lease: string, refused: File[] = []) => {
     select keyframe_worker.record_files_removed(${lease}, ${db.sql.json(refused)}) as files`;
   return row?.files;
 };
-test("what is queued when predictions are deleted, a project → the outputs of what succeeded, due at once, and its images, when no other project uses them", async () => {
+test("a project is deleted → its outputs are queued, due at once, and its images unless another project uses them", async () => {
   const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
   const second = { ...world, project: await addProject(db, world.owner) };
   const outputs = [

@@ -95,7 +95,7 @@ describe("shots", () => {
 });
 
 describe("order", () => {
-  test("a list with another order, a new shot, one of another film, and without one → exactly these, and the one left out is a project still", async () => {
+  test("a list with another order, a new shot and without one → exactly these; the one left out is still a project", async () => {
     const [{ film, ids }, another] = [await addFilmOf(4), await addFilmOf(2)];
     const [a = "", b = "", c = "", d = ""] = ids;
     const [e = "", f = ""] = another.ids; // at the positions of a and b
@@ -174,18 +174,15 @@ describe("order", () => {
     }
   });
 
-  test("500 shots in another order → one statement that writes them, in milliseconds; one shot more is refused", async () => {
+  test("500 shots in another order → each in its new place; one shot more is refused", async () => {
     const film = await addFilm();
     await db.sql`
       insert into keyframe.projects (owner_id, title, text_prompt, film_id)
       select ${world.owner}, 'Shot', 'p', ${film} from generate_series(1, 500)`;
     const ids = await shotsOf(film);
     expect(ids.length).toBe(500);
-    const began = performance.now();
     await order(film, ids.toReversed());
-    const milliseconds = performance.now() - began;
     expect(await shotsOf(film)).toEqual(ids.toReversed());
-    expect(milliseconds).toBeLessThan(1500); // about 30 on a machine of its own
 
     const attempts = [() => addShot(film), () => move(world.project, film), () => order(film, [...ids, world.project])];
     for (const attempt of attempts) {
@@ -205,7 +202,7 @@ describe("order", () => {
 });
 
 describe("others", () => {
-  test("a film, and a project for one's own film, of another user and one that never was → not_found in the same words, and nothing changed", async () => {
+  test("another user's film or project, and one that never was → not_found in the same words, and nothing changed", async () => {
     const { film, ids } = await addFilmOf(2);
     const [theirs, none] = [await addFilm(other.owner), crypto.randomUUID()];
     const words = async (attempt: (id: string) => Promise<unknown>, foreign: string) => {

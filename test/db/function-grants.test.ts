@@ -20,7 +20,7 @@ const functions = () => db.sql<Found[]>`
   from pg_proc p join pg_namespace n on n.oid = p.pronamespace
   where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private')`;
 
-test("every function of our schemas → is closed to public; without a session health alone is open; workers' functions take the secret key", async () => {
+test("every function of ours → closed to public; without a session only health is open; workers' take the secret key", async () => {
   const found = await functions();
   expect(found.filter(({ open }) => open)).toEqual([]); // public, whose rights every new role has
   expect(found.filter(({ roles }) => roles.includes("anon")).map(({ name }) => name)).toEqual(["keyframe.health"]);

@@ -237,7 +237,7 @@ test.each<[count: string, options: SeedOptions, what: string, hold: Hold]>([
   },
 );
 
-test("a worker died while it submitted, no budget is left for the next submit, and the first one is held → others' submits are claimed", async () => {
+test("a worker died while it submitted, no budget is left, and its prediction is held → others' submits are claimed", async () => {
   await clear();
   const [held, others] = [await addWorld(db), await addWorld(db)];
   await seedPrediction(db.sql, held, { unanswered: ago(60) });

@@ -73,7 +73,7 @@ test("with a session that names no user → unauthorized: it must not write amon
   }
 });
 
-test("a key of almost 24 hours → remembered with the answer that was kept, and no longer for that; of more → free for any request", async () => {
+test("a key of almost 24 hours → remembered with its answer; a replay does not renew it; older → free for any request", async () => {
   const first = await remember(world.owner);
   await db.sql`update keyframe_private.idempotency_keys set answer = '{"recovered": 3}' where resource_id = ${first.resource_id}`;
   await age("23 hours 59 minutes");
@@ -114,7 +114,7 @@ test("pruning → takes the keys that are over, a user's and the secret key's, a
 
 const KEY = { idempotency_key: "once", request_hash: HASH };
 
-test("rotate_webhook_secret replayed → the secret that its own rotation made; once that is over or gone → not_found, and no new one", async () => {
+test("rotate_webhook_secret replayed → the secret of its own rotation; once that is over or gone → not_found", async () => {
   const { endpoint: endpoint_id } = await addScene(db, world.owner);
   const rotate = (key: object = {}, overlap_hours = 24) =>
     call<{ secret: string; replayed: boolean }>(db, world.owner, "rotate_webhook_secret", {

@@ -62,7 +62,7 @@ describe.each(Object.keys(WORK))("%s", (name) => {
   const work = async (sql: Sql = db.sql, of = world, rows = 1) => await WORK[name]?.(sql, of, rows);
   const look = (heartbeatMs: number) => db.sql`select keyframe_private.record_heartbeat(${name}, ${heartbeatMs}, '{}')`;
 
-  test("new work → a kick to the function alone, signed over the body as it is sent, with an id of its own, the present time and a bound", async () => {
+  test("new work → a signed kick to the function alone, with an id of its own, the present time and a bound", async () => {
     for (let i = 0; i < 2; i++) await kicksOf(work);
     const made = await kicks();
     expect(new Set(made.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
@@ -103,7 +103,7 @@ describe.each(Object.keys(WORK))("%s", (name) => {
     expect(await kicksOf(() => db.sql.begin(burst).catch(undone), name)).toBe(count);
   });
 
-  test("its heartbeat is live → no kick; after its final claim, when it has expired (it died), while another's is live, when the clock was set back → a kick", async () => {
+  test("its heartbeat is live → no kick; after its final claim, expired, another's live, clock set back → a kick", async () => {
     await db.sql`select keyframe_private.record_heartbeat('another', 60000, '{}')`;
     expect(await kicksOf(() => work(), name)).toBe(1);
     expect(await kicksOf(() => look(60_000).then(() => work()), name)).toBe(0);
@@ -148,7 +148,7 @@ describe("kicks are kept", () => {
     expect(await kept()).toEqual([{ ...first, acknowledged: true }, second]);
   });
 
-  test("a transaction that has kicked stays open → neither a claim, another kick, new work nor the sweep waits for it or relies on it", async () => {
+  test("a transaction that has kicked stays open → no claim, kick, new work or sweep waits for it or relies on it", async () => {
     await db.sql.begin(async (sql) => {
       await WORK.generate?.(sql, world, 1);
       await db.sql.begin(async (second) => {
@@ -293,7 +293,7 @@ describe("deliver", () => {
     expect(await kicksToDeliver(() => db.sql`select keyframe_private.sweep()`)).toBe(count);
   });
 
-  test("a last claim, or the last results after it, leaves something due → a kick: a run whose time is up hands over; a claim with a heartbeat, or that leaves nothing → none", async () => {
+  test("a last claim or result leaves something due → a kick; a claim with a heartbeat, or that leaves nothing → none", async () => {
     const claim = (heartbeatMs: number, maxLanes = 100) => exchange(db.sql, { heartbeatMs, maxLanes });
     expect(await kicksToDeliver(() => claim(0))).toBe(0);
     for (const id of [endpoint, await addEndpoint(db.sql, null), await addEndpoint(db.sql, null)])

@@ -251,7 +251,7 @@ describe("a run that failed because it could not read the images", () => {
 
 const interrupted = { status: "failed", failure: "interrupted", error: "Director: unexpected error (E9828)" } as const;
 
-test("a run that was interrupted at the provider → queued again, and submitted once more; the second one that is interrupted → failed as the provider says, retryable", async () => {
+test("a run is interrupted at the provider → submitted once more; interrupted again → failed, retryable", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
   expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
   expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "provider_failed" });

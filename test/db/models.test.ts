@@ -29,7 +29,7 @@ test("every model for every step that it can serve, and no others", () => {
 });
 
 test.each(SERVED)(
-  "%s → each input that it allows is one that the model takes, with all that decides its price, and is held at what the simulator bills",
+  "%s → the model takes each input that it allows, and it is held at what the simulator bills",
   async (name, _step, model) => {
     const row = modelRow.parse(rows.get(name));
     const priced = Object.keys(model.input.fields).filter((field) => PRICED.test(field));

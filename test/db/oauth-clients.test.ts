@@ -82,7 +82,7 @@ describe.each([null, ...CLIENT_RIGHTS])("a client that may %s", (may) => {
   });
 });
 
-test("a file in our buckets, to a client, though a policy of the app's opens all buckets → read, written, moved and removed by its right", async () => {
+test("a client, a file in our buckets and an app's policy for all buckets → the client's right decides", async () => {
   await db.sql`create policy app_opens_all on storage.objects to authenticated using (true) with check (true)`;
   const done = async (may: ClientRight, statement: string) => {
     await db.sql`truncate keyframe_private.allowed_clients`;

@@ -293,7 +293,7 @@ describe("a project with more predictions than one request deletes", () => {
     expect(files).toHaveLength(1_001);
   });
 
-  test("a film with such shots, or rows straight through the Data API → as many at once as one request deletes, the others in parts", async () => {
+  test("such shots of a film, or rows by the Data API → as many at once as one request deletes, the rest in parts", async () => {
     const { id: film, shots } = await addFilm(3);
     for (const project of shots) await addFrames(400, { owner: world.owner, project });
     await call(db, world.owner, "delete_film", { film_id: film, with_projects: true });

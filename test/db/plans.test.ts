@@ -99,7 +99,7 @@ beforeAll(async () => {
   const [row] = await db.sql<{ id: string }[]>`
     select id from keyframe.predictions where project_id = ${crowded.project} and step = 'last-frame' limit 1`;
   ids = { unanswered, endpoint, rare: row?.id, world: world.project, crowded: crowded.project };
-}, 120_000);
+});
 
 type Work = (sql: postgres.Sql | postgres.TransactionSql) => Promise<unknown>;
 const USER = { role: "authenticated" };
@@ -213,7 +213,7 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
         select owner_id, case when enabled then now() + interval '1 day' else 'infinity' end, now() from idle`;
     });
     await db.sql`vacuum analyze`;
-  }, 120_000);
+  });
 
   test.each<Asked>([
     ["a user's endpoints", "keyframe.list_webhook_endpoints()", 20, USER],

@@ -211,7 +211,7 @@ describe("a malformed row → refused, with the path of its mistake", () => {
   });
 });
 
-test("a price that has been in force → cannot be changed or deleted: runs keep it; its source can, and so can one that has yet to come", async () => {
+test("a price that was in force → cannot be changed or deleted, only its source; one yet to come can", async () => {
   await addModel();
   const id = await addPrice({ metric: "run", usd: 0.1 });
   for (const change of [

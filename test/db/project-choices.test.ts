@@ -226,7 +226,7 @@ test("more rows than a page may have → 101 of projects and of predictions, and
   expect(await sizes({})).toEqual([20, 20]);
 });
 
-test("keyframe_private.step_predictions of another user's project, or with another's frame selected → none, though it is a definer", async () => {
+test("step_predictions of another user's project, or with another's frame selected → none, though it is a definer", async () => {
   const [taken, other] = [await frame(), await addWorld(db)];
   const found = (owner: string, of: object) =>
     db.as({ role: "authenticated", sub: owner }, async (sql) => {

@@ -27,7 +27,7 @@ test("the row of settings is deleted, or its table truncated → refused, and th
   await db.sql`update keyframe_private.settings set owner_day_micros = null where only_row`;
 });
 
-test("a database without the row, as a dump may leave it → every start is refused, nothing waiting runs, and a new row begins stopped", async () => {
+test("a database without the row, as after a restore → starts are refused, nothing runs; a new row begins stopped", async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
   const [{ prediction: running }, { prediction: waiting }] = [await start(db, world), await start(db, world)];
   await db.sql`alter table keyframe_private.settings disable trigger user`;

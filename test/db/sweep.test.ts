@@ -117,7 +117,7 @@ describe("prune", () => {
       expect(await pruneRates()).toEqual(["upload"]);
     });
 
-    test("ten a week, all spent → stays until it is full, so that no one gets a week's worth after a day; one whose class is gone goes", async () => {
+    test("ten a week, all spent → stays until it is full, so that nobody gets a week's worth after a day", async () => {
       await db.sql`insert into keyframe_private.rate_limits (route_class, capacity, per_second) values ('slow', 10, 10 / 604800.0)`;
       const spend = (tokens: number, hoursAgo: number) => db.sql`
         insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)

@@ -27,7 +27,7 @@ const REFUSED = { sqlstate: "KEYFR", message: "invalid_request" };
 const insert = (id: string, owner = world.owner) =>
   db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
 
-test("an administrator inserts a project with an id, of a deleted one, for another user → refused while the earlier event is kept, then it gets its own", async () => {
+test("a deleted project's id for another user → refused while the earlier event is kept, then it gets its own", async () => {
   const id = await addProject(db, world.owner);
   await db.sql`delete from keyframe.projects where id = ${id}`;
   const other = await db.addUser();

@@ -28,7 +28,7 @@ const create = (args: Args) => call(db, owner, "create_webhook_endpoint", { url:
 const update = async (endpoint_id: string, args: Args) =>
   (await call<{ endpoint: Row }>(db, owner, "update_webhook_endpoint", { endpoint_id, ...args })).endpoint;
 
-test("max_in_flight of 1 to 8 → taken; more or less → refused, and nothing changes; another change keeps what an administrator set", async () => {
+test("max_in_flight of 1 to 8 → taken; others → refused; another change keeps what an administrator set", async () => {
   const set = { max_in_flight: 100, event_types: ["generation.failed"] };
   const id = await addEndpoint(db.sql, owner, set);
   expect(await update(id, { description: "CRM" })).toMatchObject({ ...set, url: URL });
@@ -54,7 +54,7 @@ test("disabled a second time → the reason and time of the first stay", async (
   expect(await update(id, { enabled: false })).toMatchObject(again);
 });
 
-test("given to another owner by hand, or to nobody → refused: a worker may be sending what waits; the same owner again → goes through", async () => {
+test("given to another owner or nobody by hand → refused, a worker may be sending; the same owner → goes through", async () => {
   const id = await addEndpoint(db.sql, owner);
   for (const other of [await db.addUser(), null])
     expect(await codeOf(db.sql`update keyframe.webhook_endpoints set owner_id = ${other} where id = ${id}`)).toBe(
@@ -84,7 +84,7 @@ test("a session token without a user → manages nothing, the service-wide endpo
   expect(row?.endpoints).toEqual([]);
 });
 
-test("list_webhook_deliveries past the API → at most a page of 100 and one more, of one status and type at once, without internal columns", async () => {
+test("list_webhook_deliveries past the API → at most 100 and one more, by status and type, no internal columns", async () => {
   const endpoint = await addEndpoint(db.sql, owner, { max_in_flight: 100 });
   const list = async (args: Record<string, string | number>) => {
     const given = { endpoint_id: endpoint, ...args };

@@ -313,7 +313,7 @@ describe("turns", () => {
     expect(order[3]).toBe(order[0]);
   });
 
-  test("others wait for a turn → two deliveries for a new lane and none for a held one; none waits → as many as there is room for", async () => {
+  test("others wait for a turn → two deliveries for a new lane, none for a held one; none waits → all there is room for", async () => {
     const [held = "", ...others] = await addEndpoints(4);
     await seedDeliveries(db.sql, held, 40);
     const claimed = await exchange(db.sql);
@@ -416,7 +416,7 @@ describe("arrivals", () => {
     expect((await exchange(db.sql)).deliveries).toHaveLength(2);
   });
 
-  test("of a transaction that stays open → nobody sees it, and others' are read; rolled back → it never was; committed → it is read", async () => {
+  test("of a transaction that stays open → nobody sees it, others' are read; committed → it is read; rolled back → never", async () => {
     const [endpoint = ""] = await addEndpoints(1);
     for (const isKept of [false, true]) {
       const undone = new Error("taken back");
@@ -467,7 +467,7 @@ describe("arrivals", () => {
     },
   );
 
-  test("that somebody holds for a lane that was served a moment ago → its deliveries come a second later; the lane is not taken again each time", async () => {
+  test("that somebody holds for a lane just served → its deliveries come a second later; the lane is not taken each time", async () => {
     const [endpoint = ""] = await addEndpoints(1);
     await seedDeliveries(db.sql, endpoint, 1);
     const at = new Date();

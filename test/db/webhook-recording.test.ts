@@ -93,7 +93,7 @@ describe("only the holder of the lane can record", () => {
   });
 });
 
-test("batches over the same endpoints in opposite order, all at once → no deadlock: each result is recorded or named as locked; given again alone, these are recorded", async () => {
+test("batches over the same endpoints in opposite order → no deadlock: each is recorded, or named as locked", async () => {
   const endpoints = await Promise.all(
     Array.from({ length: 8 }, () => addEndpoint(db.sql, null, { max_in_flight: 100 })),
   );

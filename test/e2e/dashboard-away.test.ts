@@ -41,7 +41,7 @@ test("a service that does not answer → a banner, and what was read stays; when
   await page.unroute(API);
   await page.getByRole("heading", { name: "No endpoints yet" }).waitFor({ timeout: BACK_WITHIN_MS });
   await gone(page, AWAY);
-}, 120_000);
+});
 
 test("a form sent while the service is away → says so and keeps what was typed; sent again, it is done once", async () => {
   const { page } = await atProjects();
@@ -95,7 +95,7 @@ test.each([
   },
 );
 
-test("a start that was carried out and answered 500 → when its end shows, Generate again runs it again; clicked before, also after the page was left, it runs once", async () => {
+test("a start was carried out and answered 500 → Generate again runs once before its end shows, anew after it", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });
@@ -132,7 +132,7 @@ test("a start that was carried out and answered 500 → when its end shows, Gene
   expect(await runs()).toBe(3);
 });
 
-test("the answers to a shot's new place, a film's new title and a project's are lost → they are made, and nothing was changed elsewhere", async () => {
+test("the answers to a shot's new place and to new titles are lost → they are made, and nothing else changed", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   const day = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId });
@@ -168,7 +168,7 @@ test("the answers to a shot's new place, a film's new title and a project's are 
   expect([title, ...shots.map((shot) => shot.title)]).toEqual(["The sea", "Night", "Noon"]);
 });
 
-test("a film is read as it was while a shot's new place has no answer, and later not at all → the answer's order shows; a place that fails is taken back", async () => {
+test("a shot's new place has no answer yet → the film shows it; a place that fails is taken back", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   for (const title of ["Day", "Night"]) await keyframe.createProject({ title, textPrompt: title, filmId });

@@ -26,7 +26,7 @@ const untilShows = (image: Locator, { predictionId }: Prediction) =>
 /** The buttons of a page that stand out. */
 const primaries = (page: Page) => page.locator("main button[data-variant=filled]").allTextContents();
 
-test("a shot without a frame of its own → shows the frame from the shot before, and its primary action is the video; a frame of its own is said to be one", async () => {
+test("a shot without a frame of its own → shows the one from the shot before, and its main action is the video", async () => {
   const { person, boat, sea, make } = await chainOfTwo();
   const first = await make("first-frame", boat);
   const last = await make("last-frame", boat);
@@ -53,7 +53,7 @@ test("a shot without a frame of its own → shows the frame from the shot before
   expect(await primaries(page)).toEqual(["Generate"]); // of the video: both frames are there
 });
 
-test("a film whose frames were made again → each row shows what its video was made from, and a join that no longer fits says so; after a move each keeps its pictures", async () => {
+test("a film whose frames were made again → each row shows what its video was made from, and a join that no longer fits", async () => {
   const { person, filmId, boat, sea, make } = await chainOfTwo();
   const first = await make("first-frame", boat);
   const last = await make("last-frame", boat);
@@ -89,7 +89,7 @@ test("a film whose frames were made again → each row shows what its video was 
   expect(await page.getByText("It does not start where").count()).toBe(0); // nothing is before it
 });
 
-test("a shot is pressed → the film plays from there, with its clock; a complete film is a download first; the list of films has its pictures", async () => {
+test("a shot is pressed → the film plays from there; a complete film is a download first; the list has its pictures", async () => {
   const { person, filmId, boat, sea, make } = await chainOfTwo();
   const first = await make("first-frame", boat);
   await make("last-frame", boat);
@@ -118,7 +118,7 @@ test("a shot is pressed → the film plays from there, with its clock; a complet
   await expectGoodLooks(page);
 });
 
-test("a new shot of a film → has the ratio, the reference image and the settings of the shot before, not its prompts; a project is found by title and added to a film", async () => {
+test("a new shot → has the ratio, reference and settings of the shot before, not its prompts; a project joins by title", async () => {
   const { person, filmId, sea } = await chainOfTwo();
   const { keyframe } = person;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile(person.email).buffer);

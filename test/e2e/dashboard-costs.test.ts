@@ -24,7 +24,7 @@ const setBudget = ({ session }: Person, month: number) =>
 const choose = (page: Page, card: "First frame" | "Video", name: string, value: string) =>
   stepCard(page, card).getByRole("radiogroup", { name }).getByText(value, { exact: true }).click();
 
-test("another resolution is chosen → the estimate follows; the step is done → its cost on the take, in its history and among the sums", async () => {
+test("another resolution → the estimate follows; at the end its cost is on the take, in history and among the sums", async () => {
   const person = await newPerson();
   const { page } = await visit({ session: person.session });
   await openStudio(page, person);
@@ -73,7 +73,7 @@ test("another resolution is chosen → the estimate follows; the step is done �
   await expectGoodLooks(page);
 });
 
-test("a start over the budget → said before it, refused with what is left; a cheaper one → made, and counted against the budget", async () => {
+test("a start over the budget → said before, refused with what is left; a cheaper one → made and counted", async () => {
   const person = await newPerson();
   await setBudget(person, 100_000);
   const { page, watch } = await visit({ session: person.session });
@@ -124,7 +124,7 @@ test("a video of unknown price under a budget → said before it, and refused wi
     .waitFor();
 });
 
-test("settings are changed while the price is read → the old price is dimmed at once; the button and the price stay in the window", async () => {
+test("settings change while the price is read → the old price is dimmed; button and price stay in the window", async () => {
   const person = await newPerson();
   const { page } = await visit({ session: person.session });
   await openStudio(page, person);

@@ -159,7 +159,7 @@ test("a way back that leads elsewhere → not followed", async () => {
   }
 });
 
-test("a session that cannot be refreshed, or that the service refuses while a page is open → told, and back to the page after sign-in", async () => {
+test("a session cannot be refreshed, or is refused while a page is open → told, and back to the page after sign-in", async () => {
   const person = await newPerson();
   const session = { ...person.session, expires_at: PAST, refresh_token: "revoked" };
   const { page, watch } = await visit({ session });
@@ -176,7 +176,7 @@ test("a session that cannot be refreshed, or that the service refuses while a pa
   await heading(page, "Projects");
 });
 
-test("a session ends, or the page reloads, while texts are typed → they are there again; signed out, or another user signed in, they are gone", async () => {
+test("a session ends or the page reloads while texts are typed → they return; after a sign-out they are gone", async () => {
   const person = await newPerson();
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
   const { page, watch } = await visit({ session: person.session });
@@ -277,7 +277,7 @@ test.each(lessStorage)(
   },
 );
 
-test("Auth is away when a token runs out on a page → a banner; the page is opened again → “You stay signed in”; goes on without a word when Auth is back", async () => {
+test("Auth is away when a token runs out → a banner, “You stay signed in”; goes on without a word when Auth is back", async () => {
   const { session } = await newPerson();
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource|Failed to fetch/);

@@ -83,7 +83,7 @@ beforeAll(async () => {
   film = { person, projectId, older, video, newer: await make("first-frame") };
 });
 
-test("an earlier first frame is selected → it shows, marked as used, also after a reload, elsewhere and in the list; the newer one is a press away", async () => {
+test("an earlier first frame is selected → it shows as used everywhere, also after a reload; the newer one is a press away", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
@@ -126,7 +126,7 @@ test("an earlier first frame is selected → it shows, marked as used, also afte
   await expectGoodLooks(page);
 });
 
-test("a picture is enlarged, then two are compared by keyboard → each with its inputs, what differs is marked; also after a reload; Escape closes and the focus returns", async () => {
+test("a picture is enlarged, two are compared by keyboard → inputs, and what differs; Escape returns the focus", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
@@ -186,7 +186,7 @@ test("a phone → first frame, last frame, video; the step that was used is show
   });
 });
 
-test("the inputs of an earlier video are used again → its prompt, its frame and its length are set, said and sent; a newer frame still shows, also after a failure", async () => {
+test("the inputs of an earlier video are used again → prompt, frame and length are set and sent; a newer frame shows", async () => {
   const { person, projectId, older, video, newer } = film;
   const prompt = uniquePrompt(`[[fault:failed]] ${"fog, ".repeat(200)}`);
   await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId, prompt }));
@@ -286,7 +286,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
   await page.getByRole("button", { name: "Choose image" }).waitFor();
 });
 
-test("another model, its values and two images are chosen → the step is made so, also after a reload and from a second tab; its images and its frame can be references later, as many as the model takes; its inputs are used again", async () => {
+test("another model, its values and two images → made so, also after a reload; its images and frame can be references", async () => {
   const { person, projectId } = await newFilm();
   const { steps } = await person.keyframe.models();
   const models = steps.find(({ step }) => step === "first-frame")?.models ?? [];
@@ -365,12 +365,13 @@ test("another model, its values and two images are chosen → the step is made s
   expect([again?.model, again?.input]).toEqual([first?.model, first?.input]);
 });
 
-test("an earlier frame is pressed twice; while it is uploaded, the model and another step's prompt are changed → one copy is chosen, also after a reload, and those changes stay; a frame that cannot be read → said; signed out during an upload → nothing is kept", async () => {
+/** The settings of the first frame, with the earlier frames that can be references. An upload waits for `isUploaded`. */
+async function openEarlierFrames() {
   const { page, context, watch } = await visit({ session: film.person.session });
-  let isUploaded = Promise.withResolvers<void>();
-  let uploads = 0;
+  const isUploaded = Promise.withResolvers<void>();
+  const uploads: string[] = [];
   await context.route("**/projects/reference-images", async (route) => {
-    uploads++;
+    uploads.push(route.request().url());
     await isUploaded.promise;
     await route.continue();
   });
@@ -379,6 +380,11 @@ test("an earlier frame is pressed twice; while it is uploaded, the model and ano
   const settings = card.getByRole("button", { name: "Settings" });
   const frames = card.getByRole("group", { name: "Earlier pictures" }).getByRole("button");
   await settings.click();
+  return { page, context, watch, card, settings, frames, uploads, isUploaded };
+}
+
+test("an earlier frame is pressed twice, and other settings change during its upload → one copy, and all changes stay", async () => {
+  const { page, card, settings, frames, uploads, isUploaded } = await openEarlierFrames();
   await frames.first().dblclick();
   const [, model = ""] = await card
     .getByLabel("Model")
@@ -394,21 +400,25 @@ test("an earlier frame is pressed twice; while it is uploaded, the model and ano
   await settings.click();
   await card.getByRole("button", { name: "Remove reference image 1" }).waitFor();
   await card.locator("[aria-pressed=true]").waitFor();
-  expect([uploads, await card.getByLabel("Model").inputValue()]).toEqual([1, model]);
+  expect([uploads.length, await card.getByLabel("Model").inputValue()]).toEqual([1, model]);
   await card.getByRole("button", { name: "Remove reference image" }).click();
   await stepCard(page, "Last frame").getByRole("button", { name: "Settings, custom prompt" }).waitFor();
+});
 
+test("an earlier frame that cannot be read → said", async () => {
+  const { context, watch, card, frames } = await openEarlierFrames();
   watch.allow(/Failed to load resource/);
   await context.route("**/keyframe-outputs/**", (route) =>
     route.request().resourceType() === "fetch" ? route.abort() : route.continue(),
   );
   await frames.last().press("Enter");
   await card.getByText("Could not read the picture. Check your connection, then try again.").waitFor();
+});
 
-  await context.unroute("**/keyframe-outputs/**");
-  isUploaded = Promise.withResolvers<void>();
+test("signed out while an earlier frame is uploaded → nothing is kept", async () => {
+  const { page, frames, uploads, isUploaded } = await openEarlierFrames();
   await frames.last().press("Enter");
-  await until("the upload", () => uploads === 2);
+  await until("the upload", () => uploads.length === 1);
   await page.getByRole("button", { name: "Account and theme" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.getByLabel("Email").waitFor();
@@ -473,7 +483,7 @@ async function playTwo(page: Page, history: Locator): Promise<void> {
   await window.waitFor({ state: "detached" });
 }
 
-test("an earlier video is used as the shot, hidden and shown again → the card and the project follow; a frame that is used by a run is not deleted, later it is, and its video is outdated", async () => {
+test("an earlier video is used, hidden, shown again → card and project follow; a frame in use is not deleted", async () => {
   const { person, projectId, make } = await newFilm();
   const frame = await make("first-frame");
   const older = await make("video", { durationSeconds: 3 });
@@ -614,7 +624,7 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await card.getByText("Could not start").waitFor({ state: "detached" });
 });
 
-test("the chosen model is gone at the provider → said, and the settings have the default; the inputs of that run are used again → without the model, said", async () => {
+test("the chosen model is gone at the provider → said, the default is set; that run's inputs come without the model", async () => {
   const { person, projectId } = await newFilm();
   const { steps } = await person.keyframe.models();
   const model = `gone/${crypto.randomUUID()}`;
@@ -641,7 +651,7 @@ test("the chosen model is gone at the provider → said, and the settings have t
   await sql`delete from keyframe.models where model = ${model}`;
 });
 
-test("two tabs edit one project → the second save and its Generate change nothing; the person keeps their text or takes the other", async () => {
+test("two tabs edit one project → the second save and Generate change nothing; the person chooses one text", async () => {
   const person = await newPerson();
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "Old" });
   const { page, watch } = await visit({ session: person.session });
@@ -738,7 +748,7 @@ test("a video is started elsewhere → the open page asks again by itself and sh
   await stepCard(page, "Video").getByText("Done").waitFor();
 });
 
-test("1280 × 800, the longest title and prompt, a reference image, and the description open → every Generate button is in the window, and the title is cut", async () => {
+test("1280 × 800, the longest texts, a reference image → every Generate button is in the window, the title is cut", async () => {
   const person = await newPerson();
   const title = "A harbour at dawn, take one, ".repeat(7).slice(0, 200);
   const { referenceImagePath } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
@@ -755,7 +765,7 @@ test("1280 × 800, the longest title and prompt, a reference image, and the desc
   await expectGoodLooks(page);
 });
 
-test("a step is generated with an unsaved prompt → it is saved first and used; the answers to a save are lost, also to its repetition, and more is typed → no warning", async () => {
+test("a step is generated with an unsaved prompt → saved first and used; lost answers to a save → no warning", async () => {
   const person = await newPerson();
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "Old" });
   const { page, watch } = await visit({ session: person.session });
@@ -815,7 +825,7 @@ test("the page is left while a start has no answer, and opened again → it is s
   expect(starts).toBe(1);
 });
 
-test("a search among more projects than one answer looks through → goes on by itself; among very many → says so, and goes on when told to", async () => {
+test("a search among more projects than one answer covers → goes on by itself; among very many → when told to", async () => {
   const person = await newPerson();
   await person.keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
   await openDatabase().begin(async (seeding) => {

@@ -189,7 +189,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   await until("what was missed arrives", () => events().length === 1);
 });
 
-test("an open page follows what happens; a delivery shows its project, body and headers; sent again → the state is right at once", async () => {
+test("an open page follows what happens; a delivery shows its project, body and headers, and is sent again", async () => {
   const repaired = await startFlowReceiver(answers(503, { "retry-after": "3600" })); // then the next attempt is an hour away
   try {
     const { session, keyframe } = await newPerson();

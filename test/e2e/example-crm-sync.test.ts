@@ -76,7 +76,7 @@ describe("deliveries of the service", () => {
   const failed = (count: number) => untilStories(sql, webhookId, `${count} failed`, count, hasFailed);
   const tryAgain = () => letRetriesComeDue(sql, stack, webhookId);
 
-  test("two projects and the steps of one → one contact, two deals, the deal has the outcome of each step; what comes again, a test and a forgery change nothing", async () => {
+  test("two projects and the steps of one → one contact, two deals with each outcome; repeats and forgeries change nothing", async () => {
     const [one, two] = await createProjects(maker, 2);
     await maker.start("first-frame", { projectId: one });
     await maker.start("last-frame", { projectId: one, prompt: promptWith("failed") });
@@ -203,7 +203,7 @@ describe("signed events, one by one", () => {
     },
   );
 
-  test("the newer event could not be saved, then a crash, then the older one → the older is overtaken, the newer arrives; the project's name comes last of all", async () => {
+  test("the newer event is not saved, a crash, the older one → the older is overtaken; the project's name comes last", async () => {
     const { projectId, send } = newProject();
     hubspot.behave(() => ({ refuse: 503 }));
     expect(await send(succeeded, { timestamp: NEW }, `b ${projectId}`)).toBe(503);
@@ -220,7 +220,7 @@ describe("signed events, one by one", () => {
     ]);
   });
 
-  test("an older event that HubSpot is slow to take, and a newer one → the newer waits its turn, and stays; another owner's does not wait", async () => {
+  test("HubSpot is slow to take an older event → the newer one waits its turn, and stays; another owner's does not", async () => {
     const { send } = newProject();
     const slow = Promise.withResolvers<undefined>();
     const asked = Promise.withResolvers<void>();

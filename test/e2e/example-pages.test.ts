@@ -21,7 +21,7 @@ beforeAll(async () => {
   const browser = await launchBrowser();
   ends.push(() => browser.close());
   page = await browser.newPage();
-  page.setDefaultTimeout(25_000);
+  page.setDefaultTimeout(60_000);
   page.on("pageerror", ({ message }) => faults.push(message));
 });
 afterAll(async () => {
@@ -38,15 +38,11 @@ async function openServed(...args: string[]): Promise<void> {
     await server.ended;
   });
   const address = `http://127.0.0.1:${port}/`;
-  await until(
-    "the page is served",
-    async () => {
-      const response = await fetch(address).catch(() => null);
-      await response?.body?.cancel();
-      return response?.ok;
-    },
-    60_000,
-  ); // the starter packs the client first
+  await until("the page is served", async () => {
+    const response = await fetch(address).catch(() => null);
+    await response?.body?.cancel();
+    return response?.ok;
+  }); // the starter packs the client first
   await page.goto(address);
 }
 
@@ -86,16 +82,15 @@ async function expectFilm(...frames: string[]): Promise<void> {
   await video.waitFor();
   await video.evaluate((element: HTMLVideoElement) => element.play());
   const seconds = () => video.evaluate(({ currentTime, duration }: HTMLVideoElement) => ({ currentTime, duration }));
-  const patience = { timeout: 20_000 };
   const plays = { currentTime: expect.toSatisfy((at) => at > 0), duration: expect.closeTo(5, 0) };
-  await expect.poll(seconds, patience).toEqual(plays);
+  await expect.poll(seconds).toEqual(plays);
   for (const name of frames) {
     const width = () => page.getByAltText(name).evaluate((image) => "naturalWidth" in image && image.naturalWidth);
-    await expect.poll(width, patience).toBe(160);
+    await expect.poll(width).toBe(160);
   }
 }
 
-describe("examples/browser-page", { timeout: 150_000 }, () => {
+describe("examples/browser-page", () => {
   const FOLDER = "examples/browser-page";
 
   test("a wrong password, then the right one → a message, then signed in; a film → both pictures and a video that plays", async () => {
@@ -135,7 +130,7 @@ describe("examples/browser-page", { timeout: 150_000 }, () => {
   });
 });
 
-describe("examples/vite-react, the starter, on the packed client", { timeout: 150_000 }, () => {
+describe("examples/vite-react, the starter, on the packed client", () => {
   const FOLDER = "examples/vite-react";
   const credentials = { Email: `starter-${crypto.randomUUID()}@keyframe.local`, Password: crypto.randomUUID() };
 

@@ -50,9 +50,7 @@ const SHOW = `async (url, isVideo) => {
   return (await ended) ?? [video.videoWidth, video.videoHeight, video.duration];
 }`;
 
-test("each type of file that generate stores → taken by the bucket, and shown by a browser as it is described", {
-  timeout: 120_000,
-}, async () => {
+test("each type of file that generate stores → taken by the bucket, and shown by a browser as it is described", async () => {
   const frames = [
     await drawImage("png"),
     await drawImage("jpeg"),
@@ -100,9 +98,7 @@ test("each type of file that generate stores → taken by the bucket, and shown 
   expect([...types].sort()).toEqual(Object.keys(MEDIA_EXTENSIONS).sort());
 });
 
-test("reference image, first frame, last frame, video → three files as documented, one run each", {
-  timeout: 120_000,
-}, async () => {
+test("reference image, first frame, last frame, video → three files as documented, one run each", async () => {
   const maker = await newFilmMaker(stack);
   const photo = drawReferencePhoto(maker.projectId);
   const { referenceImagePath } = await maker.call(
@@ -162,7 +158,7 @@ test("reference image, first frame, last frame, video → three files as documen
   expect(lifetimes).toEqual(Array(5).fill(3600));
 });
 
-test("the demo with three shots → each starts on the last frame of the one before, all files, the film and the events checked; one progress line per shot", {
+test("the demo with three shots → each starts on the last frame before; files, film and events checked; a line per shot", {
   timeout: 180_000,
 }, async () => {
   const steps: Stage[] = [];

@@ -1,5 +1,5 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { expectNoFindings } from "../support/dashboard/browser.ts";
 import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
@@ -8,7 +8,6 @@ import { until } from "../support/until.ts";
 
 // An administrator's work in the Studio that npm start prints. The demo user is the only one.
 
-vi.setConfig({ testTimeout: 120_000 });
 let stack: OwnStack;
 let browser: Browser;
 let page: Page;

@@ -96,7 +96,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     const { projectId } = await newProject();
     const began = performance.now();
     const started = await wrong.generate("first-frame", { projectId }, { wait: 1 });
-    expect(performance.now() - began).toBeLessThan(12_000);
+    expect(performance.now() - began).toBeLessThan(50_000);
     expect(started.status).not.toBe("succeeded");
     expect((await wrong.cancel(started)).status).toBe("canceled");
     expect((await right.readPrediction(started)).status).toBe("canceled");

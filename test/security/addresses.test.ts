@@ -173,7 +173,7 @@ test.each(ANSWERS)("a public name whose resolver means no good and says %s → n
   expect(dials).toEqual([]);
 });
 
-test("a public name with another answer for each question, ten deliveries in a row and ten at once → one question for each, only what was checked is dialled", async () => {
+test("a public name with another answer for each question → one question a delivery, only what was checked is dialled", async () => {
   const dials = watchDials();
   const given: string[] = [];
   const fickle: Resolve = async () => {
@@ -264,7 +264,7 @@ test("the running stack's api → a webhook at its own gateway or simulator, it 
         join keyframe.webhook_deliveries d on d.id = a.delivery_id where d.endpoint_id = ${webhookId} limit 1`;
       return row;
     };
-    await expect.poll(excerpt, { timeout: 15_000, interval: 50 }).toMatchObject({ code: expect.any(Number) });
+    await expect.poll(excerpt).toMatchObject({ code: expect.any(Number) });
     const seen = await excerpt();
     expect(seen?.code).toBeGreaterThanOrEqual(400);
     for (const secret of [secretKey, kickSecret, replicateToken]) expect(seen?.text).not.toContain(secret);

@@ -47,7 +47,7 @@ const HIDDEN_SIZE = new Uint8Array([
   ...[0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9, 1, 1, 0x11, 0, 0xff, 0xd9],
 ]);
 
-describe("a file that is no image, under each type that is taken → 415, and nothing is stored; as the provider's output → neither a frame nor a video", () => {
+describe("a file that is no image, under each type → 415, and nothing is stored; as an output → neither frame nor video", () => {
   test.each(Object.entries(NO_IMAGES))("%s", async (_name, make) => {
     const bytes = await make();
     for (const type of ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]) {

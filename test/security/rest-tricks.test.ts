@@ -59,7 +59,7 @@ const exposed = async () =>
     where c.relnamespace = 'keyframe'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') order by 1`;
 
 // Each column by itself, in SQL: columns-sql.test.ts.
-test("every exposed table, by every caller → nobody chooses an owner; who has a session reads; users alone delete, and only films and projects", async () => {
+test("every exposed table, by every caller → nobody chooses an owner; sessions read; users delete films and projects", async () => {
   for (const { name, column, id } of await exposed()) {
     // No row passes this: whether the verb may be used is decided before rows are looked at.
     const nobody = id === "uuid" ? `id=eq.${crypto.randomUUID()}` : id === "bigint" ? "id=eq.0" : "model=eq.none/none";

@@ -147,15 +147,11 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
   await makeMistakes(maker.accessToken, maker.projectId, prompt);
   const password = word();
   const refresh = await signInOnce(password);
-  await until(
-    "every event has arrived",
-    async () => {
-      const [row] = await stack.sql<{ open: number }[]>`
+  await until("every event has arrived", async () => {
+    const [row] = await stack.sql<{ open: number }[]>`
       select count(*)::int as open from keyframe.webhook_deliveries where status <> 'delivered'`;
-      return row?.open === 0;
-    },
-    60_000,
-  );
+    return row?.open === 0;
+  });
   expect(receiver.arrivals.length).toBeGreaterThan(4);
 
   const [run] = await stack.sql<{ url: string }[]>`

@@ -187,7 +187,7 @@ describe("a callback that was captured", () => {
   });
 });
 
-test("genuine ones, signed in the same way → 200 and 202, and the work that waited is done: the refusals above are about what their names say", async () => {
+test("genuine ones, signed in the same way → 200 and 202, and the waiting work is done", async () => {
   for (const [name, target] of Object.entries(TARGETS)) {
     const { url, ...sender } = target();
     const { status } = await rawExchange(url, "POST", signed(sender), sender.body);

@@ -40,7 +40,7 @@ const isSigned = async (token: string) =>
     () => false,
   );
 
-describe("a token that is not the session's → 401 by the function's own judgement, whose platform would believe anything and is not asked, and by the running one", () => {
+describe("a token that is not the session's → 401, by the running function and by one whose platform believes anything", () => {
   test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
     const asked: string[] = [];
     const { fetch: call } = createApiApp({

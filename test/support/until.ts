@@ -5,7 +5,7 @@
 export async function until<T>(
   what: string,
   ask: () => T | Promise<T>,
-  limitMs = 20_000,
+  limitMs = 60_000,
   everyMs = 40,
 ): Promise<Exclude<T, undefined | null | false>> {
   const end = performance.now() + limitMs;

@@ -176,7 +176,7 @@ describe("a project without a deployment", () => {
     );
   });
 
-  test("a deployment → exit 0, everything is there beside the app's, and no secret is on the screen, in a command line or in a file", async () => {
+  test("a deployment → exit 0, all is there beside the app's, and no secret is on the screen, in a command or a file", async () => {
     const AWKWARD = 'of more # than "thirty-two" $characters \\n';
     const temporary = await mkdtemp(join(tmpdir(), "keyframe-deployed-"));
     // What a killed deployment would leave.
@@ -245,7 +245,7 @@ describe("a later deployment", () => {
   /** As long as a real one waits, but asking more often. */
   const impatient = { now: Date.now, sleep: () => new Promise<void>((done) => setTimeout(done, 100)) };
 
-  test("→ changes nothing but the functions, needs no Replicate token, and lets the Data API read the schema again, as of a restored dump", async () => {
+  test("→ changes nothing but the functions, needs no Replicate token, and has the Data API read the schema again", async () => {
     const before = await vaultEntries();
     const notices: string[] = [];
     const { unlisten } = await scene.sql.listen("pgrst", (notice) => notices.push(notice));
@@ -257,7 +257,7 @@ describe("a later deployment", () => {
     expect(await vaultEntries()).toEqual(before);
   });
 
-  test("budgets that are asked for, by option or at the terminal → set where there is none; without either it says that there is none", async () => {
+  test("budgets that are asked for, by option or at the terminal → set where there is none; without → says so", async () => {
     const take = (budgets: { user?: number; service?: number } = {}, answers?: string[]) =>
       scene.take(
         [databaseStage, budgetsStage],
@@ -288,7 +288,7 @@ describe("a later deployment", () => {
     await scene.sql`update keyframe_private.settings set owner_day_micros = null`;
   });
 
-  test("after a job was lost and one switched off, the address changed and the kick secret was rotated in the Vault → puts all right", async () => {
+  test("after a lost job, one switched off, another address and a rotated kick secret → puts all right", async () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
     const jobs = await jobNames();
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
@@ -328,7 +328,7 @@ describe("a later deployment", () => {
     expect(isStarting).toBe(false);
   });
 
-  test("a function that the platform keeps for those with a token, and a database of another version → after a minute each one's last answer, and where to look", async () => {
+  test("a function for those with a token, a database of another version → after a minute the last answers, and where to look", async () => {
     scene.platform.faults = { "POST /functions/v1/keyframe-deliver": { status: 401, body: { code: 401 } } };
     await scene.sql`update keyframe_private.installation set version = '0.0.1'`;
     try {

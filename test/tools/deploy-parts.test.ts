@@ -84,7 +84,7 @@ test("a program that the deployment starts → has the CLI's login, and neither 
   expect(seen).toEqual({ HOME: "/home/ada", SUPABASE_ACCESS_TOKEN: "sbp_login", PGPASSWORD: "p" });
 });
 
-test("secrets that the project has, as digests in capitals too → only the others are set; the CLI sets some of them only → the stage fails", async () => {
+test("secrets that the project has, as digests → only the others are set; the CLI sets some only → the stage fails", async () => {
   const KEYFRAME_CLIENT_URL = "https://film.example.com";
   const setting = async (count: number) =>
     await secretsStage.plan({

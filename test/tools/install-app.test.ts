@@ -91,7 +91,7 @@ describe("a repository fresh from supabase init", () => {
     expect(await app.install(["add", ...args])).toEqual({ code: 1, said: expect.stringMatching(`^.*${said}.*\n$`) });
   });
 
-  test("another name, with a file edited since → refused by the file's name; with --force the folder moves; an edited migration → refused by its name", async () => {
+  test("another name, with an edited file → refused by its name; --force moves the folder; an edited migration → refused", async () => {
     const path = "supabase/functions/films/app.ts";
     await app.write(path, "// mine\n");
     const refused = await app.install(["add", "--function-name", "cinema"]);
@@ -189,7 +189,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     expect(older).toMatchObject({ code: 1, said: expect.stringContaining("use a newer version of Keyframe") });
   });
 
-  test("remove → says which data go; with --yes, and db push → the database as before; remove --migrations and repair → folder and history too", async () => {
+  test("remove → says which data go; with --yes and db push → the database as before; --migrations → the folder too", async () => {
     const had = await app.files();
     const refused = await app.install(["remove"]);
     const named = expect.stringMatching(/projects, predictions.*run the command again with --yes/s);

@@ -112,7 +112,7 @@ test("a config.toml that only its owner may read → stays so, with its backup, 
   expect(await modeOf(CONFIG)).toBe(0o600);
 });
 
-test("add, remove, add, remove → two removals, each behind the copies that it removes; the second add says that a removal comes first; all can be forgotten, and a third add copies anew", async () => {
+test("add, remove, add, remove → two removals, each behind its copies; all can be forgotten, and a third add copies anew", async () => {
   await add(version1);
   await remove(version1);
   expect((await start("add", "--dry-run").ended).said).toMatch(
@@ -129,7 +129,7 @@ test("add, remove, add, remove → two removals, each behind the copies that it 
   expect(await names()).toHaveLength(twice.length + copies.length);
 });
 
-test("a removal that no database has → a second remove says so; once a migration of the app came after it, puts it behind that one, with what it may drop", async () => {
+test("a removal that no database has → a second remove says so; after a migration of the app it goes behind that one", async () => {
   const removal = async () => (await files()).find(([path]) => path.endsWith("/keyframe_remove.sql"))?.[1];
   await add(version1);
   await remove(version1);

@@ -141,7 +141,7 @@ describe("npm run receiver", () => {
     expect([code, error]).toEqual([1, "A webhook secret is whsec_ and base64.\n"]);
   });
 
-  test("--json --fail 1 → ready, then each event and each refusal one line; a wrong signature uses up no failure; SIGTERM → exit 0", async () => {
+  test("--json --fail 1 → ready, then a line for each event and refusal; a wrong signature is no failure; SIGTERM → exit 0", async () => {
     const child = run(["--port", "0", "--json", "--fail", "1"], { WEBHOOK_SECRET: `${OTHER_SECRET},${SECRET}` });
     await child.printed("\n");
     const ready = JSON.parse(child.output());

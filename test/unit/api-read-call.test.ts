@@ -65,7 +65,7 @@ describe("Idempotency-Key", () => {
     return sent.request_hash;
   };
 
-  test("no body, an empty one, {}, white space in it and its defaults written out → one request; another value or path → another one", async () => {
+  test("no body, an empty one, {}, white space and its defaults written out → one request; another value or path → another", async () => {
     const hash = await hashOf(null);
     for (const same of ["", "{}", " { } ", '{"overlapHours":24}']) expect(await hashOf(same)).toBe(hash);
     expect(await hashOf('{"overlapHours":23}')).not.toBe(hash);

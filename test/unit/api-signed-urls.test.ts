@@ -38,7 +38,7 @@ function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`, clientUrl = P
   return { sign, calls, advance };
 }
 
-test("a server that acts for a user → the secret key signs what is in the user's folder and nothing else; the user's own call afterwards has the user's token", async () => {
+test("a server that acts for a user → the secret key signs what is the user's alone; the user's call has the user's token", async () => {
   const { sign, calls } = setUp();
   const server: Caller = { ownerId: "anna", token: { secretKey: "sb_secret_x", userId: "anna" } };
   const files = await sign(["anna/a.png", "ben/b.png", "annabel/c.png", "c.png"], server);
@@ -115,7 +115,7 @@ test("apps use another address than the functions → the URL has that one", asy
   expect((await sign(["a.png"]))["a.png"]?.url.slice(0, start.length)).toBe(start);
 });
 
-test("a page of predictions or projects, one of whose files is gone → its output is null, the others are as they were; only the page is signed", async () => {
+test("a page with a file that is gone → its output is null, the others are as they were; only the page is signed", async () => {
   const predictions = ["a.png", "gone.png", "b.png", "of-the-next-page.png"].map((output_path) =>
     predictionRow({ ...succeededFields, output_path }),
   );

@@ -22,7 +22,7 @@ beforeAll(async () => {
       ? route.fulfill({ contentType: "text/javascript", body: code })
       : route.fulfill({ contentType: "text/html", body: "<!doctype html>" }),
   );
-}, 60_000);
+});
 // Each test has a page of its own: mediabunny remembers which encoders there are.
 beforeEach(async () => {
   await page.goto("http://127.0.0.1/");
@@ -172,7 +172,7 @@ test.each([
   ["shorter, so that all the sound comes earlier", [0, 0, 2, 0], (512 - 4000) / 48_000],
   ["longer than the pictures' delay, so that all the sound comes later", [0, 0, 35, 40], 5000 / 48_000],
 ])(
-  "three shots whose first packet of sound is %s → three beeps in step, and no sound is lost but half a packet where two meet",
+  "three shots whose first packet of sound is %s → three beeps in step; at most half a packet is lost where two meet",
   async (_, duration, late) => {
     const shot = readClip("first-packet-longer.mp4");
     shot.set(duration, soundDurations(shot)); // 4000 of 48,000 in a second
@@ -227,7 +227,7 @@ const reason = (words: string) => [
   `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`,
 ];
 
-test("no shots, no video, no encoder for shots that differ, more than memory holds, stopped while it writes, a file that takes no more → each ends with its code and its sentence", async () => {
+test("no shots, no video, no encoder, too large, stopped, a file that takes no more → each ends with its code and sentence", async () => {
   const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
   expect(await refused("[]")).toEqual(["video_missing", "This film has no shots yet."]);
   expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(reason("shot 2 is no video that it can read"));
@@ -254,7 +254,7 @@ test("sound that the browser cannot play → told which shot has it", async () =
   expect(await page.evaluate(unknown)).toEqual(reason("it cannot play the sound of shot 2"));
 });
 
-test("a title as a file name → without what means something to a file system; a long one ends with a whole word, unless it is one", () => {
+test("a title as a file name → without what a file system reads; a long one ends with a whole word where it can", () => {
   expect(safeFileName('It\'s "wide": 16/9')).toBe("It s wide 16 9");
   const long = safeFileName(
     "The boat leaves the harbour at dawn while the fog is lifting over the old lighthouse keeper",

@@ -39,7 +39,7 @@ test.each<[what: string, turn: Turn]>([
   expect([server.seen.length, server.time.pauses]).toEqual([1, []]);
 });
 
-test("POST: a gateway that gives up, a lost answer, 429, then 201 → one key and one body in all four: found again, not made twice", async () => {
+test("POST: a gateway that gives up, a lost answer, 429, then 201 → one key and one body in all four", async () => {
   const gaveUp: Turn = { status: 524, text: "<h1>524</h1>" };
   server.play(gaveUp, breakOff, refusal(429, "rate_limited"), { status: 201, data: { ...REF } });
   await server.client().createProject(project);

@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => Deno.remove(root, { recursive: true }));
 
-test("nothing is built yet → built for production, also where NODE_ENV says test; all sources older → not built again; one changed → built again", async () => {
+test("nothing is built yet → built for production; all sources older → not built again; one changed → built again", async () => {
   expect(Deno.env.get("NODE_ENV")).toBe("test");
   await buildDashboard(undefined, root);
   expect(await builtScript()).toContain("production");

@@ -32,6 +32,6 @@ export function makeAttempt(
   } = {},
 ) {
   const { resolve = resolveHere, allowLocal = true, now = Date.now, lines = [], ...rest } = settings;
-  const post = createPost({ lookup: createCheckedLookup(resolve, { allowLocal }), ...rest });
+  const post = createPost({ lookup: createCheckedLookup(resolve, { allowLocal }), timeoutMs: 60_000, ...rest });
   return createAttempt({ post, allowLocal, now, log: createLog({}, (line) => lines.push(line)) });
 }

@@ -223,11 +223,9 @@ describe("a receiver that gives no answer", () => {
     ["sends 100 now and then", (socket) => drip(socket, CONTINUE), "timeout"],
     ["sends a byte of its head now and then", (socket) => drip(socket, "HTTP/1.1 200 OK\r\nx-slow: ", "y"), "timeout"],
   ])("%s → no status, and an error that says why", async (_what, behave, error) => {
-    const { result } = await attemptAt((socket) => void behave(socket), {
-      timeoutMs: error === "timeout" ? 150 : 5_000,
-    });
+    const limits = error === "timeout" ? { timeoutMs: 150 } : {};
+    const { result } = await attemptAt((socket) => void behave(socket), limits);
     expect(result).toMatchObject({ status_code: null, error, response_excerpt: null });
-    expect(result.duration_ms).toBeLessThan(5_000);
   });
 
   test("does not listen → connection", async () => {

@@ -303,7 +303,7 @@ describe("a search for a prediction that has ended", () => {
     ]);
   });
 
-  test("the model's row has lost a control since → a run with equal text is not ours; those after it are found, and the search has ended", async () => {
+  test("the model's row has lost a control → a run with equal text is not ours; later ones are found, the search ends", async () => {
     const input = { prompt: "A lighthouse at dusk", seed: 7 };
     const results = [{ ...listed("run-1", ""), input }, listed("run-2", CALLBACK)];
     expect(await search(() => Response.json({ next: null, previous: null, results }), { input })).toEqual([

@@ -129,7 +129,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(receiver.requests).toMatchObject([expect.stringContaining(body)]);
   });
 
-  test("two posts over http, answered 100 and 103, unrequested, before 200 → delivered to where the lookup says, over one connection", async () => {
+  test("two posts over http, answered 100 and 103 before 200 → delivered to where the lookup says, over one connection", async () => {
     const before = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n";
     const receiver = await receive((socket) => socket.write(before + answer("200 OK", "ok")));
     const url = `http://hooks.test:${receiver.port}/in?a=1`;

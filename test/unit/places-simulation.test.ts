@@ -167,7 +167,7 @@ describe.each([2, 8])("%i hosts that were quick begin to hang at the same moment
   });
 });
 
-test("an owner with thousands of quick events beside a thousand owners of hosts that hang → as quick as alone, within a quarter", () => {
+test("an owner with thousands of quick events beside a thousand owners whose hosts hang → within a quarter of alone", () => {
   const busy = (): Owner[] =>
     Array.from({ length: 8 }, () => ({
       ...{ name: "busy", id: "busy", host: "good", answer: () => 20, everyMs: END_MS, firstAt: 5_000, atOnce: 5_000 },

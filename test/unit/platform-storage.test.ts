@@ -103,7 +103,7 @@ test("an upload that breaks off → neither row nor file, and the former content
   expect(await (await service.download("broken.mp4")).data?.text()).toBe("whole");
 });
 
-test("an upload whose row is refused once the bytes are there → an error, the bytes are unreadable, and the next upload is all that counts", async () => {
+test("an upload whose row is refused after its bytes → an error, the bytes are unreadable; the next upload counts", async () => {
   const { client } = await platform.signedIn();
   const owner = client.storage.from("pictures");
   const service = platform.client(SECRET_KEY).storage.from("pictures");

@@ -59,5 +59,5 @@ test("the parent is killed in the moment after it has started children → no pr
     const { stdout } = await new Deno.Command("pgrep", { args: ["-f", marker] }).output();
     return new TextDecoder().decode(stdout).trim();
   };
-  await until("the end of the children", async () => (await left()) === "", 10_000);
+  await until("the end of the children", async () => (await left()) === "");
 });

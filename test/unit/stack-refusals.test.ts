@@ -1,11 +1,9 @@
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { allGone, descendantsOf, runCommand, runProgram } from "../support/tools/run-command.ts";
 
 // A start takes a minute where the machine is busy.
-vi.setConfig({ testTimeout: 120_000 });
-
 let dataDir: string;
 
 beforeEach(async () => {

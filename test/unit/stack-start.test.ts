@@ -1,14 +1,12 @@
 import { createClient } from "@supabase/supabase-js";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../local/stack/stack-keys.ts";
 import { allGone, descendantsOf, type Running, runCommand } from "../support/tools/run-command.ts";
 
 // A start and a film take a minute where the machine is busy.
-vi.setConfig({ testTimeout: 120_000 });
-
 const created = z.object({ success: z.literal(true), data: z.object({ projectId: z.string() }) });
 let dataDir: string;
 let stack: Running;

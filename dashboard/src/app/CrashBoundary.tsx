@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
-import { IconAlertTriangle } from "@tabler/icons-react";
 import { Component, type ReactNode, useEffect } from "react";
+import { IconAlertTriangle } from "../ui/icons.tsx";
 import { EmptyState } from "../ui/page-parts.tsx";
 
 /** Shows Crashed when a child throws or a lazy part fails to load. */

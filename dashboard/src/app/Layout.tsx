@@ -13,6 +13,13 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useNetwork } from "@mantine/hooks";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
+import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
+import { KeyframeError } from "../../../client/index.ts";
+import { useServices } from "../services.ts";
+import { useSession } from "../session/use-session.ts";
+import { Brand } from "../ui/Brand.tsx";
 import {
   IconBook2,
   IconChartBar,
@@ -25,14 +32,7 @@ import {
   IconSun,
   IconUser,
   IconWebhook,
-} from "@tabler/icons-react";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
-import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
-import { KeyframeError } from "../../../client/index.ts";
-import { useServices } from "../services.ts";
-import { useSession } from "../session/use-session.ts";
-import { Brand } from "../ui/Brand.tsx";
+} from "../ui/icons.tsx";
 import { monthWords } from "../ui/money.ts";
 import { useUsage } from "../usage/use-usage.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
@@ -125,7 +125,7 @@ function Navigation() {
         label={label}
         active={isHere}
         aria-current={isHere ? "page" : undefined}
-        leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
+        leftSection={<Icon size={18} stroke={1.6} />}
         style={{ borderRadius: "var(--mantine-radius-md)" }}
       />
     );
@@ -146,7 +146,7 @@ function PersonMenu() {
     <Menu position="bottom-end" width={270} withinPortal={false}>
       <Menu.Target>
         <ActionIcon variant="default" size="lg" radius="xl" aria-label="Account and theme">
-          <IconUser size={18} stroke={1.6} aria-hidden />
+          <IconUser size={18} stroke={1.6} />
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
@@ -162,13 +162,13 @@ function PersonMenu() {
           onChange={(value) => setColorScheme(value as MantineColorScheme)} // one of SCHEMES
         >
           {SCHEMES.map(({ scheme, label, Icon }) => (
-            <Menu.RadioItem key={scheme} value={scheme} rightSection={<Icon size={16} aria-hidden />}>
+            <Menu.RadioItem key={scheme} value={scheme} rightSection={<Icon size={16} />}>
               {label}
             </Menu.RadioItem>
           ))}
         </Menu.RadioGroup>
         <Menu.Divider />
-        <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={() => void signOut()}>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void signOut()}>
           Sign out
         </Menu.Item>
         <Menu.Divider />
@@ -184,7 +184,7 @@ function PersonMenu() {
 function ThisMonth() {
   const { data } = useUsage("day");
   return (
-    <Menu.Item component={Link} to="/usage" leftSection={<IconChartBar size={16} aria-hidden />}>
+    <Menu.Item component={Link} to="/usage" leftSection={<IconChartBar size={16} />}>
       This month {data && monthWords(data)}
     </Menu.Item>
   );
@@ -212,15 +212,7 @@ function ServiceBanner() {
     // Always rendered: screen readers announce changes only of an existing live region.
     <Box role="status" pos="fixed" left={16} right={16} bottom={16} style={{ zIndex: 300, pointerEvents: "none" }}>
       {(!online || failure !== null) && (
-        <Alert
-          color="yellow"
-          variant="filled"
-          w="fit-content"
-          maw="44rem"
-          mx="auto"
-          bdrs="md"
-          icon={<IconCloudOff aria-hidden />}
-        >
+        <Alert color="yellow" variant="filled" w="fit-content" maw="44rem" mx="auto" bdrs="md" icon={<IconCloudOff />}>
           {online ? sentenceOf(failure) : "You are offline. This page may be out of date."}
         </Alert>
       )}

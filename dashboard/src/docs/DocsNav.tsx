@@ -1,9 +1,9 @@
 import { Anchor, Button, Grid, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { IconChevronDown, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link } from "react-router";
+import { IconChevronDown, IconSearch } from "../ui/icons.tsx";
 import { useApiDocument } from "./api-document.ts";
 import classes from "./docs.module.css";
 import { addressOf, anchorOf, type Guide, GUIDES, readSections } from "./guides.ts";
@@ -78,7 +78,7 @@ export function DocsNav({ shown = "" }: { shown?: string }) {
         type="search"
         aria-label="Search the docs"
         placeholder="Search the docs"
-        leftSection={<IconSearch size={16} aria-hidden />}
+        leftSection={<IconSearch size={16} />}
         value={typed}
         onChange={({ currentTarget }) => setTyped(currentTarget.value)}
       />
@@ -90,7 +90,7 @@ export function DocsNav({ shown = "" }: { shown?: string }) {
         variant="subtle"
         size="compact-sm"
         aria-expanded={isOpen}
-        rightSection={<IconChevronDown size={16} aria-hidden />}
+        rightSection={<IconChevronDown size={16} />}
         onClick={toggle}
       >
         All pages

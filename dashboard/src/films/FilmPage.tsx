@@ -1,17 +1,5 @@
 import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import {
-  IconArrowDown,
-  IconArrowRight,
-  IconArrowUp,
-  IconDownload,
-  IconGripVertical,
-  IconMovie,
-  IconPencil,
-  IconPlayerPlay,
-  IconPlus,
-  IconTrash,
-} from "@tabler/icons-react";
 import { type ComponentProps, type CSSProperties, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
@@ -26,6 +14,18 @@ import { FilmVideo } from "../steps/StepScreen.tsx";
 import screen from "../steps/screen.module.css";
 import link from "../ui/cover-link.module.css";
 import { clockTime } from "../ui/format-time.ts";
+import {
+  IconArrowDown,
+  IconArrowRight,
+  IconArrowUp,
+  IconDownload,
+  IconGripVertical,
+  IconMovie,
+  IconPencil,
+  IconPlayerPlay,
+  IconPlus,
+  IconTrash,
+} from "../ui/icons.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { AddProject } from "./AddProject.tsx";
@@ -97,7 +97,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
                 <BusyButton
                   px="sm"
                   variant={isComplete ? "filled" : "default"}
-                  leftSection={<IconDownload size={18} aria-hidden />}
+                  leftSection={<IconDownload size={18} />}
                   onClick={downloading.open}
                 >
                   Download
@@ -230,7 +230,7 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
       aria-label={`Move ${title} ${where}`}
       onClick={() => onMove(at, to)}
     >
-      <Mark size={16} aria-hidden />
+      <Mark size={16} />
     </ActionIcon>
   );
   return (
@@ -244,7 +244,7 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
         </Text>
         <Group gap={4} wrap="nowrap">
           <span title="Drag to move" {...handle}>
-            <IconGripVertical size={18} aria-hidden style={{ display: "block" }} />
+            <IconGripVertical size={18} style={{ display: "block" }} />
           </span>
           {mover(IconArrowUp, "up", at - 1)}
           {mover(IconArrowDown, "down", at + 1)}
@@ -256,13 +256,13 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
         {first == null && video !== null && <Thumb prediction={video} alt={`Video of ${title}`} />}
         {last !== null && (
           <>
-            <IconArrowRight size={16} aria-hidden />
+            <IconArrowRight size={16} />
             <Frame key={last} project={known} frame={last} alt={`Last frame of ${title}`} />
           </>
         )}
         {video?.output ? (
           <UnstyledButton className={link.cover} aria-label={`Play from ${title}`} onClick={() => onPlay(projectId)}>
-            <IconPlayerPlay size={18} aria-hidden style={{ display: "block" }} />
+            <IconPlayerPlay size={18} style={{ display: "block" }} />
           </UnstyledButton>
         ) : (
           <Text size="sm" c="dimmed">

@@ -1,9 +1,9 @@
 import { Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure, useInViewport } from "@mantine/hooks";
-import { IconMovie } from "@tabler/icons-react";
 import { Link, useNavigate } from "react-router";
 import type { Film } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
+import { IconMovie } from "../ui/icons.tsx";
 import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
 import { Thumb } from "../steps/Sources.tsx";

@@ -1,9 +1,9 @@
 import { Card, Group, Stack, Text, Title } from "@mantine/core";
-import { IconMovie } from "@tabler/icons-react";
 import { Link } from "react-router";
 import type { ListedProject } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { Time } from "../ui/Time.tsx";
+import { IconMovie } from "../ui/icons.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
 import classes from "./projects.module.css";
 import { StepMark } from "../steps/status.tsx";

@@ -1,11 +1,11 @@
 import { Alert, NativeSelect } from "@mantine/core";
-import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { hasEnded, type KeyframeClient, type ListedProject, type Project } from "../../../client/index.ts";
 import { forget } from "../queries/query-client.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useKeyframe } from "../services.ts";
+import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "../ui/icons.tsx";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
 import { useChangeProject, runningOf } from "../queries/project-queries.ts";
 import { isRefusal, unless, unlessGone } from "../ui/errors.ts";
@@ -114,7 +114,7 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
       “{title}” and its frames, videos and history will be deleted. This cannot be undone.
       <div role="status">
         {isRunning && (
-          <Alert mt="md" color="gray" icon={<IconPlayerPlay aria-hidden />} title="A step is still running">
+          <Alert mt="md" color="gray" icon={<IconPlayerPlay />} title="A step is still running">
             It will be canceled. The provider may charge for what it has done so far.
           </Alert>
         )}

@@ -1,11 +1,11 @@
 import { Button, Center, Loader, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { IconMovie, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import type { ProjectPage } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
+import { IconMovie, IconSearch } from "../ui/icons.tsx";
 import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
@@ -46,7 +46,7 @@ export function Component() {
             placeholder="Search by title"
             maw={320}
             maxLength={200}
-            leftSection={<IconSearch size={16} aria-hidden />}
+            leftSection={<IconSearch size={16} />}
             value={typed}
             onChange={({ currentTarget }) => setTyped(currentTarget.value)}
           />

@@ -1,7 +1,7 @@
 import { Button, Text } from "@mantine/core";
-import { IconMovie, IconPhoto } from "@tabler/icons-react";
 import { type ComponentProps, useEffect, useRef, useState } from "react";
 import type { Output, Prediction, Step } from "../../../client/index.ts";
+import { IconMovie, IconPhoto } from "../ui/icons.tsx";
 import { isRunning } from "../queries/project-queries.ts";
 import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "./status-words.ts";
 import { TakePicture, useRenewOutput } from "./TakePicture.tsx";

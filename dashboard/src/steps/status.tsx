@@ -1,5 +1,7 @@
 import { Group, Text } from "@mantine/core";
 import { useForceUpdate, useInterval } from "@mantine/hooks";
+import type { Prediction, PredictionStatus, Step } from "../../../client/index.ts";
+import { clockTime } from "../ui/format-time.ts";
 import {
   type Icon,
   IconAlertTriangle,
@@ -8,9 +10,7 @@ import {
   IconClockHour4,
   IconLoader2,
   IconX,
-} from "@tabler/icons-react";
-import type { Prediction, PredictionStatus, Step } from "../../../client/index.ts";
-import { clockTime } from "../ui/format-time.ts";
+} from "../ui/icons.tsx";
 import { costWords } from "../ui/money.ts";
 import classes from "./status.module.css";
 import { markedOf, STEP_NAME, stepWords, timedOf } from "./status-words.ts";
@@ -47,7 +47,7 @@ const ICON: Record<PredictionStatus, Icon> = {
 
 export function StatusIcon({ prediction, size }: { prediction: Prediction | null; size: number }) {
   const Mark = prediction === null ? IconCircleDashed : ICON[prediction.status];
-  return <Mark size={size} aria-hidden className={classes.icon} data-status={prediction?.status} />;
+  return <Mark size={size} className={classes.icon} data-status={prediction?.status} />;
 }
 
 /** `take`: the one that stands for the step, if the state is of a whole step. */

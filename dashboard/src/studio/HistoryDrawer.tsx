@@ -1,5 +1,4 @@
 import { Checkbox, Drawer, Stack, Text, UnstyledButton } from "@mantine/core";
-import { IconColumns2, IconMaximize } from "@tabler/icons-react";
 import { Fragment, useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
@@ -7,6 +6,7 @@ import { statusWords, STEP_NAME } from "../steps/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import link from "../ui/cover-link.module.css";
 import { relativeTime } from "../ui/format-time.ts";
+import { IconColumns2, IconMaximize } from "../ui/icons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
 import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";

@@ -1,9 +1,9 @@
 import { ActionIcon, FileButton, Group, Input, Text } from "@mantine/core";
-import { IconPhotoPlus, IconX } from "@tabler/icons-react";
 import { type ReactNode, useRef, useState } from "react";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { errorSentence } from "../ui/errors.ts";
+import { IconPhotoPlus, IconX } from "../ui/icons.tsx";
 import { KINDS, refuseImage, useAddReferences } from "../queries/reference-image.ts";
 import { Frame } from "../steps/Sources.tsx";
 import classes from "../steps/screen.module.css";
@@ -65,7 +65,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
             <div key={image} className={classes.reference}>
               <Frame project={project} frame={image} alt={`${name.charAt(0).toUpperCase()}${name.slice(1)}`} />
               <ActionIcon size={24} variant="default" aria-label={`Remove ${name}`} onClick={() => remove(image)}>
-                <IconX size={14} aria-hidden />
+                <IconX size={14} />
               </ActionIcon>
             </div>
           );

@@ -1,9 +1,9 @@
 import { Group, Text } from "@mantine/core";
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
-import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react";
 import { keepPreviousData, useIsMutating, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";
 import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
+import { IconPlayerPlay, IconPlayerStop, IconReload } from "../ui/icons.tsx";
 import type { Choices } from "../steps/step-options.ts";
 import { projectKey, isRunning } from "../queries/project-queries.ts";
 import { STEP_NAME } from "../steps/status-words.ts";
@@ -59,7 +59,7 @@ export function StepActions({ project, step, choices, latest, notYet, canStart, 
           aria-describedby={`estimate-${step} problem-${step}`}
           aria-keyshortcuts="Control+Enter"
           data-generate={props.isNext ? "next" : ""}
-          leftSection={<Icon size={16} aria-hidden />}
+          leftSection={<Icon size={16} />}
           onClick={() => starting.start(choices)}
         >
           {words}
@@ -71,7 +71,7 @@ export function StepActions({ project, step, choices, latest, notYet, canStart, 
             size="sm"
             isBusy={cancel.isPending}
             aria-label={`${cancel.isPending ? "Canceling…" : "Cancel"}: ${name}`}
-            leftSection={<IconPlayerStop size={16} aria-hidden />}
+            leftSection={<IconPlayerStop size={16} />}
             onClick={() => cancel.mutate(running)}
           >
             {cancel.isPending ? "Canceling…" : "Cancel"}

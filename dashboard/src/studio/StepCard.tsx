@@ -1,15 +1,8 @@
 import { ActionIcon, Alert, Button, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
-import {
-  type Icon,
-  IconAlertTriangle,
-  IconDownload,
-  IconHistory,
-  IconMaximize,
-  IconRestore,
-} from "@tabler/icons-react";
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
+import { type Icon, IconAlertTriangle, IconDownload, IconHistory, IconMaximize, IconRestore } from "../ui/icons.tsx";
 import { isRunning } from "../queries/project-queries.ts";
 import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../steps/status-words.ts";
 import { PredictionState } from "../steps/status.tsx";
@@ -169,7 +162,7 @@ function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> 
   const remedy = remedyFor(error);
   const title = failureTitle(error);
   return (
-    <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={title ?? error.message}>
+    <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} />} title={title ?? error.message}>
       {title !== null && <Text size="sm">{error.message}</Text>}
       {remedy !== null && <Text size="sm">{remedy}</Text>}
       <Text size="xs" mt={4}>
@@ -191,7 +184,7 @@ function StepTools({ step, shown, title, hasHistory, ...props }: StepToolsProps)
   const tool = (label: string, Mark: Icon, onClick: () => void, opens?: "dialog") => (
     <Tooltip label={label}>
       <ActionIcon variant="default" size="lg" aria-label={label} aria-haspopup={opens} onClick={onClick}>
-        <Mark size={18} aria-hidden />
+        <Mark size={18} />
       </ActionIcon>
     </Tooltip>
   );

@@ -1,10 +1,10 @@
 import { Button, Checkbox, Collapse, Group, NativeSelect, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
-import { IconAdjustmentsHorizontal } from "@tabler/icons-react";
 import type { Model, ProjectWithPredictions } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { STEP_NAME } from "../steps/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
+import { IconAdjustmentsHorizontal } from "../ui/icons.tsx";
 import { ControlField } from "./ControlField.tsx";
 import { EarlierPictures } from "./EarlierPictures.tsx";
 import { ImageField } from "./ImageField.tsx";
@@ -49,7 +49,7 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
           aria-expanded={isOpen}
           aria-label={`${label}: ${STEP_NAME[given.step].toLowerCase()}`}
           aria-controls={id}
-          leftSection={<IconAdjustmentsHorizontal size={16} aria-hidden />}
+          leftSection={<IconAdjustmentsHorizontal size={16} />}
           onClick={toggle}
         >
           {label}

@@ -1,9 +1,9 @@
-import { IconDownload, IconEye, IconEyeOff, IconTrash } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import type { Prediction } from "../../../client/index.ts";
 import { unlessGone } from "../ui/errors.ts";
 import { nounOf } from "../steps/status-words.ts";
 import { useKeyframe } from "../services.ts";
+import { IconDownload, IconEye, IconEyeOff, IconTrash } from "../ui/icons.tsx";
 import { ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
 import { useDownload } from "../steps/use-download.ts";
 import { ErrorNotice } from "../ui/notices.tsx";

@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
-import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { type ReactNode, useRef, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
+import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
 import { STEP_NAME } from "../steps/status-words.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { clockTime } from "../ui/format-time.ts";
@@ -101,7 +101,7 @@ function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode 
         <Button
           variant="default"
           data-autofocus
-          leftSection={isPlaying ? <IconPlayerPause size={16} aria-hidden /> : <IconPlayerPlay size={16} aria-hidden />}
+          leftSection={isPlaying ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
           onClick={toggle}
         >
           {isPlaying ? "Pause" : "Play"}

@@ -1,6 +1,6 @@
 import { Button, type ButtonProps, VisuallyHidden } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
-import { IconAlertTriangle, IconCheck, IconCopy } from "@tabler/icons-react";
+import { IconAlertTriangle, IconCheck, IconCopy } from "./icons.tsx";
 
 type Props = ButtonProps & {
   text: string;
@@ -15,7 +15,7 @@ export function CopyButton({ text, label, ...others }: Props) {
   const Icon = copied ? IconCheck : error === null ? IconCopy : IconAlertTriangle;
   return (
     <>
-      <Button variant="default" {...others} onClick={() => copy(text)} leftSection={<Icon size={16} aria-hidden />}>
+      <Button variant="default" {...others} onClick={() => copy(text)} leftSection={<Icon size={16} />}>
         {outcome || label}
       </Button>
       <VisuallyHidden role="status">{outcome}</VisuallyHidden>

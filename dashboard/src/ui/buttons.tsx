@@ -1,6 +1,6 @@
 import { Button, type ButtonProps, Loader } from "@mantine/core";
-import { type Icon, IconPlus } from "@tabler/icons-react";
 import type { ComponentProps, MouseEvent } from "react";
+import { type Icon, IconPlus } from "./icons.tsx";
 
 type BusyButtonProps = ButtonProps &
   Omit<ComponentProps<"button">, keyof ButtonProps> & {
@@ -12,13 +12,11 @@ type BusyButtonProps = ButtonProps &
 
 /** For what is done seldom, or beside another action. */
 export const SmallButton = ({ Icon, ...props }: BusyButtonProps & { Icon?: Icon }) => (
-  <BusyButton size="xs" variant="default" leftSection={Icon && <Icon size={16} aria-hidden />} {...props} />
+  <BusyButton size="xs" variant="default" leftSection={Icon && <Icon size={16} />} {...props} />
 );
 
 /** Makes something new. */
-export const NewButton = (props: BusyButtonProps) => (
-  <BusyButton leftSection={<IconPlus size={18} aria-hidden />} {...props} />
-);
+export const NewButton = (props: BusyButtonProps) => <BusyButton leftSection={<IconPlus size={18} />} {...props} />;
 
 /** Uses aria-disabled: a disabled button would lose the keyboard focus. */
 export function BusyButton({

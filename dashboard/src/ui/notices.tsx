@@ -1,16 +1,16 @@
 import { Alert, Code, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { IconAlertTriangle } from "@tabler/icons-react";
 import { KeyframeError } from "../../../client/index.ts";
 import { SmallButton } from "./buttons.tsx";
 import { errorSentence } from "./errors.ts";
+import { IconAlertTriangle } from "./icons.tsx";
 
 /** An error with its request id and, where it can help, a retry button; nothing without an error. */
 export function ErrorNotice({ title, error, onRetry }: { title: string; error: unknown; onRetry?: () => void }) {
   if (error == null) return null;
   const requestId = error instanceof KeyframeError ? error.requestId : null;
   return (
-    <Alert color="red" role="alert" title={title} icon={<IconAlertTriangle aria-hidden />}>
+    <Alert color="red" role="alert" title={title} icon={<IconAlertTriangle />}>
       <Stack gap="xs">
         <Text size="sm">{errorSentence(error)}</Text>
         {requestId !== null && (

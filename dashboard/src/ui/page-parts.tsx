@@ -1,10 +1,10 @@
 import { Anchor, Button, Card, Group, Skeleton, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
-import { type Icon, IconArrowLeft, IconMapSearch } from "@tabler/icons-react";
 import { Fragment, type ReactNode, useId } from "react";
 import { Link } from "react-router";
 import { BusyButton } from "./buttons.tsx";
 import classes from "./facts.module.css";
+import { type Icon, IconArrowLeft, IconMapSearch } from "./icons.tsx";
 import { ErrorNotice } from "./notices.tsx";
 
 type Props = { title: string; text?: string; actions?: ReactNode };
@@ -27,7 +27,7 @@ export function PageHead({ title, text, actions }: Props) {
 
 export const BackLink = ({ to, label }: { to: string; label: string }) => (
   <Anchor component={Link} to={to} size="sm" style={{ display: "inline-flex", alignItems: "center", gap: 4 }}>
-    <IconArrowLeft size={16} aria-hidden /> {label}
+    <IconArrowLeft size={16} /> {label}
   </Anchor>
 );
 
@@ -104,7 +104,7 @@ type EmptyStateProps = { Icon: Icon; title: string; text: string; action?: React
 export function EmptyState({ Icon, title, text, action, order = 2 }: EmptyStateProps) {
   return (
     <Stack align="center" py="xl" gap="sm">
-      <Icon size={48} stroke={1.2} aria-hidden opacity={0.6} />
+      <Icon size={48} stroke={1.2} opacity={0.6} />
       <Title order={order} size="h4">
         {title}
       </Title>

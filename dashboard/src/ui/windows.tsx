@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "@mantine/core";
-import { type Icon, IconDots } from "@tabler/icons-react";
 import { type ComponentProps, type FormEvent, Fragment, type ReactNode, useRef, useState } from "react";
 import { BusyButton } from "./buttons.tsx";
+import { type Icon, IconDots } from "./icons.tsx";
 import { ErrorNotice } from "./notices.tsx";
 import { focusOnMount, useIsOnTop } from "./window-focus.ts";
 
@@ -26,7 +26,7 @@ export function ActionsMenu({ actions, ...button }: ActionsProps) {
       <Menu position="bottom-end" withinPortal={false}>
         <Menu.Target>
           <ActionIcon ref={target} {...button}>
-            <IconDots size={18} aria-hidden />
+            <IconDots size={18} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
@@ -34,7 +34,7 @@ export function ActionsMenu({ actions, ...button }: ActionsProps) {
             <Menu.Item
               key={label}
               {...(isDelete ? { c: "var(--mantine-color-error)" } : {})}
-              leftSection={<Mark size={16} aria-hidden />}
+              leftSection={<Mark size={16} />}
               onClick={() => {
                 target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
                 run();

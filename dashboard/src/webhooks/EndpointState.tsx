@@ -1,4 +1,6 @@
 import { Alert, Group, Stack, Text } from "@mantine/core";
+import type { Webhook } from "../../../client/index.ts";
+import { Time } from "../ui/Time.tsx";
 import {
   type Icon,
   IconAlertTriangle,
@@ -7,9 +9,7 @@ import {
   IconPlayerPause,
   IconPlugX,
   IconRefreshAlert,
-} from "@tabler/icons-react";
-import type { Webhook } from "../../../client/index.ts";
-import { Time } from "../ui/Time.tsx";
+} from "../ui/icons.tsx";
 import { endpointState, type EndpointStateKind, troubleWords } from "./endpoint.ts";
 import classes from "./health.module.css";
 import type { HealthSums } from "./health.ts";
@@ -31,7 +31,7 @@ export function EndpointState({ webhook, sums }: { webhook: Webhook; sums: Healt
   const [Mark, className] = LOOK[kind];
   return (
     <Group gap={6} wrap="nowrap">
-      <Mark size={18} aria-hidden className={className} style={{ flexShrink: 0 }} />
+      <Mark size={18} className={className} style={{ flexShrink: 0 }} />
       <Text span size="sm" fw={600}>
         {label}
       </Text>
@@ -49,7 +49,7 @@ export function TroubleNotice({ webhook }: { webhook: Webhook }) {
   return (
     <Alert
       variant="default"
-      icon={isOff ? <IconPlayerPause aria-hidden /> : <IconAlertTriangle aria-hidden className={classes.exhausted} />}
+      icon={isOff ? <IconPlayerPause /> : <IconAlertTriangle className={classes.exhausted} />}
       title={words.title}
     >
       <Stack gap="xs">

@@ -1,10 +1,10 @@
 import { Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconEye, IconEyeOff } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe, useOnce } from "../services.ts";
+import { IconEye, IconEyeOff } from "../ui/icons.tsx";
 import { Panel } from "../ui/page-parts.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 import { exactTime } from "../ui/format-time.ts";

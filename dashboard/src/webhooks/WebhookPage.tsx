@@ -1,9 +1,9 @@
 import { Divider, Grid, Group, Skeleton, Stack, Switch, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconTrash } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
 import { useNavigate, useParams } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
+import { IconTrash } from "../ui/icons.tsx";
 import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
 import { DeleteWindow } from "../ui/windows.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";

@@ -1,10 +1,10 @@
 import { Button, Card, Grid, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconWebhook } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
 import { Link } from "react-router";
 import type { CreatedWebhook as Created, Webhook } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
+import { IconWebhook } from "../ui/icons.tsx";
 import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";

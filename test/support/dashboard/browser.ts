@@ -16,7 +16,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch:
 const DESK = { viewport: { width: 1280, height: 800 } };
 
 /** A step of a page that takes longer has failed. */
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 /** A test here is a dozen of such steps, beside whatever else keeps two cores busy. */
 const TEST_MS = 120_000;

@@ -36,7 +36,7 @@ export const untilStories = (
   what: string,
   count: number,
   isSo: (story: Story) => boolean,
-  seconds = 15,
+  seconds = 60,
 ): Promise<Story[]> =>
   until(
     what,

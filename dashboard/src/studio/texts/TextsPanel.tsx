@@ -1,8 +1,8 @@
 import { Button, Group, Loader, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
-import { IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
 import type { FormEvent, ReactNode } from "react";
 import { DescriptionField, PromptField, promptProblem, textProblem } from "../../projects/project-fields.tsx";
+import { IconCheck, IconChevronDown, IconPencil } from "../../ui/icons.tsx";
 import type { Texts, TextsState } from "./use-texts.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
@@ -62,7 +62,7 @@ export function TextsPanel({ state, children }: Props) {
             ml={-8}
             aria-expanded={isUnfolded}
             aria-controls={id}
-            rightSection={<IconChevronDown size={16} aria-hidden />}
+            rightSection={<IconChevronDown size={16} />}
             onClick={toggle}
           >
             Description
@@ -96,7 +96,7 @@ function TextsStatus({ isDirty, isSaving }: Pick<TextsState, "isDirty" | "isSavi
       justify="flex-end"
       {...(isDirty ? {} : { c: "dimmed" })}
     >
-      {isSaving ? <Loader size={14} color="currentColor" aria-hidden /> : <Icon size={16} aria-hidden />}
+      {isSaving ? <Loader size={14} color="currentColor" aria-hidden /> : <Icon size={16} />}
       <Text size="sm">{isSaving ? "Saving…" : isDirty ? "Not saved" : "Saved"}</Text>
     </Group>
   );

@@ -11,9 +11,9 @@ import {
   VisuallyHidden,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconHistory, IconInbox } from "@tabler/icons-react";
 import { useMemo, useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
+import { IconHistory, IconInbox } from "../../ui/icons.tsx";
 import { LoadMore, EmptyState, Panel, Unread } from "../../ui/page-parts.tsx";
 import { FormWindow } from "../../ui/windows.tsx";
 import { EVENT_CHOICES } from "../webhook-settings.ts";

@@ -1,7 +1,7 @@
 import { Accordion, Anchor, Code, Group, Stack, Text } from "@mantine/core";
-import { IconRepeat } from "@tabler/icons-react";
 import { Link } from "react-router";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
+import { IconRepeat } from "../../ui/icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import classes from "./deliveries.module.css";

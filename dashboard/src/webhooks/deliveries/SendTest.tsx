@@ -1,7 +1,7 @@
 import { Group, Loader, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconSend } from "@tabler/icons-react";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
+import { IconSend } from "../../ui/icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import { isGone, useSendTest, useWatchDelivery } from "./delivery-queries.ts";
@@ -22,7 +22,7 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
     <>
       <BusyButton
         variant="default"
-        leftSection={<IconSend size={16} aria-hidden />}
+        leftSection={<IconSend size={16} />}
         isOff={!webhook.enabled}
         title={webhook.enabled ? undefined : "Enable the endpoint first"}
         onClick={send}
