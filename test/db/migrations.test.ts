@@ -1,6 +1,6 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, inject, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { applyMigrations } from "../../local/stack/apply-migrations.ts";
@@ -82,6 +82,7 @@ comment on function keyframe.list_directors is 'Who directs.';
 /** A folder with our SQL, whose every version is released, and the version 99.0.0 begun. */
 async function copyReleased(): Promise<string> {
   const root = await Deno.makeTempDir({ prefix: "keyframe-released-" });
+  onTestFinished(() => Deno.remove(root, { recursive: true }));
   for (const path of ["supabase/schemas", "supabase/migrations", "supabase/config.toml", "shared/platform"]) {
     await cp(join(PROJECT_ROOT, path), join(root, path), { recursive: true });
   }
