@@ -148,7 +148,7 @@ test.each([
   ["none in bytes", undefined, null],
   ["negative bytes", undefined, -1],
 ])(
-  "an image sent to Storage directly, with %s as its size → refused as a frame, a reference and a project's reference, with the way to upload it",
+  "an image sent to Storage directly, with %s as its size → refused for every use, with the way to upload it",
   async (_what, size, bytes?: unknown) => {
     const path = await addReference(db, world.owner, size, bytes);
     for (const use of [

@@ -71,7 +71,7 @@ describe("what is paid for or sent, recorded while the row is missing", () => {
     expect(says).toEqual(["recorded", `run of ${id}`]);
   });
 
-  test("a file that could not be stored → tried again a minute later; a run that could not read its images → over, as nothing starts", async () => {
+  test("a file that could not be stored → tried again a minute later; a run that could not read its images → over", async () => {
     const running = await seedPrediction(db.sql, world, { status: "processing" });
     const storing = await seedPrediction(db.sql, world, { status: "storing" });
     const answers = await withoutRow(async (sql) => [

@@ -48,7 +48,7 @@ test.each([
   expect(server.requests.filter((request) => request.startsWith("POST /rest/v1/rpc/drop "))).toHaveLength(5 * most);
 });
 
-test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long each time, six times in all", async () => {
+test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long, six times in all", async () => {
   const hint = JSON.stringify({ policy: "calls", limit: 6, window_seconds: 1, wait_seconds: 1 });
   const refusal = { code: "KEYFR", message: "rate_limited", details: "Too many calls.", hint };
   let refusals = 2;

@@ -150,7 +150,7 @@ test.each<[what: string, clips: string[], expected: object]>([
   });
 });
 
-test("clips of other sizes, turns and codecs, and one without sound → two tracks in the size of the first, as long as the clips together", async () => {
+test("clips of other sizes, turns and codecs, and one without sound → two tracks, the first's size, as long as all together", async () => {
   const kinds = ["plain.mp4", "turned.mp4", "pixels-wide.mp4", "av1.mp4", "vp9-opus.mp4"].map((name) =>
     clip(readClip(name)),
   );

@@ -54,7 +54,7 @@ describe("only the documented fields", () => {
     ["generation.succeeded", "data.output.sha256", "9F86"],
     ["generation.succeeded", "data.output.bytes", 0],
     ["generation.succeeded", "data.output.contentType", "text/html"],
-    ["generation.succeeded", "data.output.durationSeconds", undefined],
+    ["generation.succeeded", "data.output.durationSeconds", null],
     ["generation.succeeded", "data.step", "first-frame"],
     ["generation.succeeded", "data.output.hasAudio", null],
     ["generation.succeeded", "data.requestedModel", null],
@@ -77,6 +77,7 @@ describe("only the documented fields", () => {
   test.each<[string, string, unknown]>([
     ["project.created", "data.truncated", true],
     ["generation.succeeded", "data.output.durationSeconds", 5.041667],
+    ["generation.succeeded", "data.output.durationSeconds", undefined],
     ["generation.succeeded", "data.output.hasAudio", true],
     ["generation.succeeded", "data.requestedModel", "google/veo-3.1"],
     ["generation.failed", "data.step", "video"],
