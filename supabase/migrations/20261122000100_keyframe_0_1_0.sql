@@ -3745,8 +3745,9 @@ comment on column keyframe_private.worker_heartbeats.report is 'What the worker 
 alter table keyframe_private.worker_heartbeats enable row level security;
 
 -- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
+-- It never fails the claim: without a heartbeat the sweep kicks a worker that runs already.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   at constant timestamptz := clock_timestamp();
   next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
@@ -3768,6 +3769,8 @@ begin
     select k.id from keyframe_private.kicks k
     where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
       and k.error is null limit 1000 for update skip locked));
+exception when others or assert_failure then
+  raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
@@ -3901,18 +3904,27 @@ begin
     counted := 1;
   end if;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
-exception when others then
+exception when others or query_canceled or assert_failure then
+  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise; -- canceled by hand
+  end if;
   raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
 end $$;
 comment on function keyframe_private.set_aside is 'Sets a row aside, for longer each time.';
 
+-- It never raises: what was done stays done. A row that stays is deleted by pruning.
 create function keyframe_private.forget_aside(kinds text[], subjects text[])
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 begin
   delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds)
       and o.subject = any (subjects) for update skip locked);
+exception when others or query_canceled or assert_failure then
+  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise; -- canceled by hand
+  end if;
+  raise warning 'Still set aside (%): % (%)', kinds, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';
 
@@ -5662,8 +5674,14 @@ begin
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
     where a.lane_id <> all (aside) order by a.id limit most for update of a skip locked) r;
-  delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
-  -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
+  begin
+    delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  exception when others or assert_failure then
+    raise warning 'Arrivals could not be deleted: % (%)', sqlerrm, sqlstate;
+    arrived := '{}';
+    arrived_for := '{}';
+  end;
+  -- What somebody holds, or a trigger keeps, cannot be deleted and is read again. So its lanes are made due once a second at most.
   arrived_for := arrived_for || array(
     select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a where a.lane_id <> all (aside) limit most) a
     cross join lateral (

@@ -56,6 +56,19 @@ async function withFailing<T>(
 const LANES = "keyframe_private.lanes";
 const DELIVERIES = "keyframe.webhook_deliveries";
 
+test("an arrival that a trigger does not let go → both owners' deliveries are handed out", async () => {
+  const { id, other } = await seedBoth();
+  await db.sql.unsafe(`
+    create function public.keep_arrival() returns trigger language plpgsql as $$ begin raise 'It cannot be deleted.'; end $$;
+    create trigger _050_keep before delete on keyframe_private.lane_arrivals for each row when (old.lane_id = '${bad}') execute function public.keep_arrival()`);
+  try {
+    const { deliveries } = await exchange(db.sql);
+    expect(deliveries.map((delivery) => delivery.id).toSorted()).toEqual([id, other].toSorted());
+  } finally {
+    await db.sql`drop function public.keep_arrival cascade`;
+  }
+});
+
 describe("a lane that raises", () => {
   test.each([
     ["when it is added", "true"],

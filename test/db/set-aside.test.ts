@@ -474,3 +474,54 @@ test("due predictions with the longest inputs → a claim brings no more than 25
   const bytes = first.reduce((sum, { input }) => sum + new TextEncoder().encode(JSON.stringify(input)).length, 0);
   expect(bytes).toBeLessThan(256 * 1024);
 });
+
+describe("what a claim notes beside its tasks cannot be written → it hands the tasks out", () => {
+  const holdTable = async <T>(table: string, work: () => Promise<T>) =>
+    await db.sql.begin(async (holder) => {
+      await holder.unsafe(`lock table ${table} in share mode`); // as create index does
+      return await work();
+    });
+  const seedBoth = async () => {
+    const { id } = await seedPrediction(db.sql, bad, { columns: { ...NEW, next_attempt_at: ago(60) } });
+    return { id, other: (await seedPrediction(db.sql, good, { columns: NEW })).id };
+  };
+
+  test("a trigger of set_aside fails an assertion → the row that raises is left out without a note", async () => {
+    const { id, other } = await seedBoth();
+    const fails = "assert false, 'It cannot be written.'";
+    const claimed = await withFailing(
+      "keyframe.predictions",
+      `new.id = '${id}'`,
+      () => withFailing("keyframe_private.set_aside", "true", () => claim(db.sql), fails),
+      fails,
+    );
+    expect(split(claimed).tasks.map((task) => task.id)).toEqual([other]);
+    expect(split(claimed).notes).toMatchObject([{ id, code: "P0004", failures: 1 }]);
+    expect(await asides()).toEqual([]);
+  });
+
+  test("somebody holds set_aside → what had been set aside is leased, and its note stays", async () => {
+    const { id } = await seedBoth();
+    await withFailing("keyframe.predictions", `new.id = '${id}'`, () => claim(db.sql));
+    await letTimePass();
+    const claimed = await holdTable("keyframe_private.set_aside", () => claim(db.sql));
+    expect(claimed.map((task) => task.id)).toEqual([id]);
+    expect(await asides()).toMatchObject([{ subject: id }]);
+  });
+
+  test("somebody holds worker_heartbeats or kicks, or a trigger of them raises → both are leased", async () => {
+    for (const table of ["keyframe_private.worker_heartbeats", "keyframe_private.kicks"]) {
+      await seedBoth();
+      const claimed = await holdTable(table, () =>
+        db.sql.begin(async (sql) => {
+          await sql`set local statement_timeout = '4s'`;
+          return await claim(sql, 10, 60, 1_000);
+        }),
+      );
+      expect(claimed, table).toHaveLength(2);
+    }
+    await seedBoth();
+    const raised = await withFailing("keyframe_private.worker_heartbeats", "true", () => claim(db.sql, 10, 60, 1_000));
+    expect(raised).toHaveLength(2);
+  });
+});

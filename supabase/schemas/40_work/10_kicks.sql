@@ -38,8 +38,9 @@ comment on column keyframe_private.worker_heartbeats.report is 'What the worker 
 alter table keyframe_private.worker_heartbeats enable row level security;
 
 -- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
+-- It never fails the claim: without a heartbeat the sweep kicks a worker that runs already.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   at constant timestamptz := clock_timestamp();
   next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
@@ -61,6 +62,8 @@ begin
     select k.id from keyframe_private.kicks k
     where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
       and k.error is null limit 1000 for update skip locked));
+exception when others or assert_failure then
+  raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 

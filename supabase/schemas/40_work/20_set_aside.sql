@@ -58,18 +58,27 @@ begin
     counted := 1;
   end if;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
-exception when others then
+exception when others or query_canceled or assert_failure then
+  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise; -- canceled by hand
+  end if;
   raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
 end $$;
 comment on function keyframe_private.set_aside is 'Sets a row aside, for longer each time.';
 
+-- It never raises: what was done stays done. A row that stays is deleted by pruning.
 create function keyframe_private.forget_aside(kinds text[], subjects text[])
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 begin
   delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds)
       and o.subject = any (subjects) for update skip locked);
+exception when others or query_canceled or assert_failure then
+  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise; -- canceled by hand
+  end if;
+  raise warning 'Still set aside (%): % (%)', kinds, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';
 

@@ -134,8 +134,14 @@ begin
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
     where a.lane_id <> all (aside) order by a.id limit most for update of a skip locked) r;
-  delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
-  -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
+  begin
+    delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  exception when others or assert_failure then
+    raise warning 'Arrivals could not be deleted: % (%)', sqlerrm, sqlstate;
+    arrived := '{}';
+    arrived_for := '{}';
+  end;
+  -- What somebody holds, or a trigger keeps, cannot be deleted and is read again. So its lanes are made due once a second at most.
   arrived_for := arrived_for || array(
     select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a where a.lane_id <> all (aside) limit most) a
     cross join lateral (
