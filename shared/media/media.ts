@@ -21,8 +21,8 @@ export const MEDIA_EXTENSIONS: Record<MediaType, string> = {
 export type Size = { width: number; height: number };
 
 /**
- * Pixels, as the file is shown. The duration in seconds, null when the file does not say it, and whether there is a sound track: of a
- * video, null for an image. `note` says what is odd about a file that plays.
+ * Pixels, as the file is shown. For a video also its duration in seconds (null when the file does not state it) and whether it has sound;
+ * both are null for an image. `note` says what is odd about a file that plays.
  */
 export type MediaFacts = Size & {
   durationSeconds: number | null;
@@ -39,7 +39,7 @@ export type MediaReader = { push(chunk: Uint8Array): void; end(): MediaFacts };
 /** The number of bytes that detectMedia needs: the names of an AVIF or WebM are within them. */
 export const SIGNATURE_BYTES = 64;
 
-/** The first box of an MP4; of a QuickTime file from before 2001 it may be any but `ftyp`. */
+/** An MP4 begins with `ftyp`; a QuickTime file from before 2001 may begin with any of the others. */
 const FIRST_BOXES = ["ftyp", "moov", "mdat", "wide", "free", "skip", "pnot"];
 
 /** The type of a file by its first bytes; null for other types. */
@@ -64,13 +64,13 @@ const latin1 = (head: Uint8Array): string => String.fromCharCode(...head.subarra
 
 export const isVideo = (type: MediaType): type is VideoType => type.startsWith("video/");
 
-/** An image as it is uploaded: of a type that models take. */
+/** An uploaded image, of a type that models accept. */
 export type Image = Size & { contentType: "image/png" | "image/jpeg" | "image/webp" };
 
 /** The first brands of ISO/IEC 23008-12 that photos have. */
 const HEIC = ["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"];
 
-/** The name of a kind of image that is not taken, by its first bytes; null for others. */
+/** The name of an image type that is refused, by its first bytes; null for others. */
 export function nameOtherImage(head: Uint8Array): string | null {
   const text = latin1(head);
   if (text.startsWith("GIF8")) return "GIF";
@@ -135,7 +135,7 @@ function readBmp(bytes: Uint8Array): Size | undefined {
 
 /** The size of an image follows metadata, which can have some megabytes. */
 const MAX_HEAD_BYTES = 16 * 1024 * 1024;
-/** More pixels no browser shows. */
+/** Browsers show no image with more pixels. */
 const MAX_SHOWN_PIXELS = 2 ** 29;
 
 /** Reads the size of an image, and checks that a PNG or WebP is complete. Keeps the file's head until the size is read. */

@@ -163,7 +163,8 @@ function readTrack(trak: DataView): Track | null {
 }
 
 /**
- * The size as it is shown: a quarter turn exchanges the sides. The track's header has the size in 1/65536 pixels after a matrix whose first two numbers tell the turn.
+ * The size as it is shown: a quarter turn exchanges the sides. The track's header has the size in 1/65536 pixels, after a matrix whose
+ * first two numbers tell the turn.
  */
 function readSize(header: DataView, descriptions: DataView | null): Size | null {
   const at = isWide(header) ? 88 : 76;
@@ -269,8 +270,8 @@ const part = (view: DataView, from: number): DataView =>
 type Box = { type: string; content: DataView };
 
 /**
- * The boxes of ISO/IEC 14496-12 in order, as players read them: one that exceeds the view ends with it, and what is no box ends them. No more
- * than MAX_BOXES.
+ * At most MAX_BOXES boxes of ISO/IEC 14496-12 in order, as players read them: a box that exceeds the view ends with it, and anything
+ * that is not a box ends the list.
  */
 function readBoxes(view: DataView | null): Box[] {
   const boxes: Box[] = [];

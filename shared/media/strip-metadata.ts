@@ -11,8 +11,8 @@ const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": st
 
 /**
  * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, later frames of a PNG,
- * and data after its end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture does not change, and the colour profile loses its
- * names only.
+ * and data after its end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture does not change, and
+ * the colour profile loses its names only.
  *
  * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that is left.
  * Null when the lengths of the parts are wrong, when there is no picture, or when it is cut off.

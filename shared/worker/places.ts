@@ -35,7 +35,7 @@ export type PlacesSettings = {
   slowMs: number;
   /** How many a shared thing may have open before anybody has had a quick answer of it. */
   sharedFirst: number;
-  /** How many an owner may have open at a target that has not answered, and at all targets that have not been quick; after a slow one, one. */
+  /** Per owner, at a target that has not answered, and at all targets that have not been quick; one after a slow answer. */
   targetFirst?: number;
   ownerTrials?: number;
   /** An owner gets at most half of what others' quick work leaves of this part of all places. */

@@ -347,7 +347,7 @@ test.each<[string, Part<"jobs">, RegExp]>([
       sweep: { ...JOB, lastSuccessSeconds: 61.2, isLate: true },
       prune: { ...JOB, lastSuccessSeconds: null, isLate: true },
     },
-    /^Jobs have not ended well for too long: keyframe-sweep \(61 s ago\), keyframe-prune \(not in its log\)\. .*pg_cron is off/,
+    /^Jobs have not succeeded for too long: keyframe-sweep \(61 s ago\), keyframe-prune \(not in its log\)\. .*pg_cron is off/,
   ],
 ])("a job %s → one problem, which names it and says what to do", (_, jobs, sentence) => {
   expect(problemsOf(figures({ jobs }))).toEqual([expect.stringMatching(sentence)]);

@@ -46,7 +46,7 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
     "refused for another reason than the owner's budget",
     { withinBudget: false },
     "about $0.45",
-    "The service admits no such start now. Try again later.",
+    "The service's budget does not admit this start now. Try again later.",
   ],
 ])("an estimate with %s → %s", (_name, more, words, problem) => {
   expect(estimateWords(estimate(more))).toBe(words);

@@ -82,7 +82,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
             label="One MP4"
             description="Made in this browser, in the size of the first shot. Where the browser cannot make AAC, sound that is encoded again is Opus, which some players do not play."
           />
-          <Radio value="zip" label="A zip of the shots" description="With the command by which ffmpeg joins them." />
+          <Radio value="zip" label="A zip of the shots" description="With the ffmpeg command that joins them." />
         </Stack>
       </Radio.Group>
       {missing !== null && <Text size="sm">{missing}</Text>}

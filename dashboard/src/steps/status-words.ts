@@ -1,8 +1,8 @@
 import type { Prediction, PredictionStatus, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
 
-/** In the order of the film. */
-export const FILM_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];
+/** In the order in which they play. */
+export const PLAYING_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];
 
 export const STEP_NAME: Record<Step, string> = {
   "first-frame": "First frame",
@@ -71,7 +71,7 @@ export function outdatedWords(
   const reasons = frames.flatMap(({ name, frame }) => {
     if (frame === null) return [`Its ${name} was deleted.`];
     const isReplaced = frame?.projectId === projectId && !shown.includes(frame.predictionId);
-    return isReplaced ? [`Made with another ${name} than the one selected.`] : [];
+    return isReplaced ? [`Made with a ${name} that is not the selected one.`] : [];
   });
   return reasons.join(" ") || "Made with another frame than the one selected.";
 }

@@ -26,7 +26,7 @@ type Props = TakesProps & {
   prediction: Prediction;
   /** The one that it is compared with: the inputs that differ are marked. */
   other?: Prediction | undefined;
-  /** More of a text are cut. */
+  /** Longer texts are cut. */
   lines?: number | undefined;
   /** More buttons. */
   children?: ReactNode;

@@ -9,7 +9,7 @@ const DOLLARS = new Intl.NumberFormat(undefined, {
   maximumFractionDigits: 6,
 });
 
-/** Micro-dollars with every digit, so that no cost looks like nothing. */
+/** Micro-dollars with every digit, so that a small cost is not shown as zero. */
 export const dollars = (micros: number): string => DOLLARS.format(micros / 1_000_000);
 
 /** Of a start, to stand beside its button. */
@@ -23,10 +23,10 @@ export function overBudgetWords({ withinBudget, availableMicros, atMostMicros }:
   if (withinBudget) return null;
   if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)
-    return "Your budget admits only known prices. Choose another model.";
+    return "Your budget needs a known price. Choose another model.";
   return availableMicros !== null && (atMostMicros ?? 0) > availableMicros
     ? `Your budget has ${dollars(availableMicros)} left. Choose a cheaper model, resolution or length.`
-    : "The service admits no such start now. Try again later.";
+    : "The service's budget does not admit this start now. Try again later.";
 }
 
 /** Of a prediction. */
@@ -44,7 +44,7 @@ export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner
   const left =
     scope === "owner"
       ? `Your budget for ${name} has ${dollars(availableMicros)} of ${dollars(limitMicros)} left`
-      : `The budget of all users for ${name} has not enough left`;
+      : `The budget of all users for ${name} does not have enough left`;
   return `${left}; this start can cost ${dollars(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it resets.`;
 }
 

@@ -3,7 +3,7 @@ import type { CallDatabase } from "../../../../shared/platform/call-database.ts"
 import type { PlacesReport } from "../../../../shared/worker/places.ts";
 
 /** A lane that the worker holds: the deliveries it has, and how many more it takes of each endpoint and of the lane. */
-export type HeldLane = {
+export type LeasedLane = {
   lane_id: string;
   token: string;
   sending: string[];
@@ -16,7 +16,7 @@ export type HeldLane = {
 /** The arguments of exchange_deliveries. */
 export type ExchangeArguments = {
   results: AttemptResult[];
-  held: HeldLane[];
+  held: LeasedLane[];
   max_lanes: number;
   lease_seconds: number;
   /** Null: the worker does not claim. */
@@ -79,13 +79,13 @@ const exchanged = z.object({
   claim: z
     .object({
       endpoints: z.array(claimedEndpoint),
-      /** Lanes that the worker holds for the time of a lease. */
+      /** Lanes that the worker has leased. */
       kept: z.array(z.string()),
-      /** Lanes that are not the worker's any more: released, or another's. */
+      /** Lanes that the worker no longer leases: released, or leased by another. */
       lost: z.array(z.string()),
       /** How many requests endpoints of held lanes may have open. Disabled and deleted ones are missing. */
       max_open: z.record(z.string(), z.int()),
-      /** Probably more lanes wait than were taken. */
+      /** Whether more lanes probably wait. */
       others_wait: z.boolean(),
       /** Lanes that could not be written. The message stays in the database, because it may contain data. */
       set_aside: z.array(z.object({ kind: z.string(), id: z.string(), code: z.string(), failures: z.int() })),

@@ -4,8 +4,8 @@ import type { Clock } from "../../../../shared/worker/clock.ts";
 import { createPlaces } from "../../../../shared/worker/places.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
 import type { AttemptResult, Delivery, Exchange, ExchangeArguments, Exchanged } from "./database.ts";
-import { describeHeld } from "./describe-held.ts";
-import { createHeldLanes, type Send } from "./held-lanes.ts";
+import { describeLeased } from "./describe-leased.ts";
+import { createLeasedLanes, type Send } from "./leased-lanes.ts";
 import { createResults } from "./results.ts";
 
 /** workMs is longer than a request's 15 s, which post.ts limits. */
@@ -17,7 +17,7 @@ export const DATABASE_TIMEOUT_MS = 5_000;
 /** Twice the longest call. A worker that dies or freezes delays its lanes by so much. */
 export const LEASE_SECONDS = 10;
 
-/** A request begins so soon after the beginning of a call that kept its lane. Leases with less than that left are renewed. */
+/** A request must start within this time of the start of the call that renewed its lane. Leases with less than that left are renewed. */
 const START_WITHIN_MS = (LEASE_SECONDS * 2_000) / 3;
 
 /** A request that takes longer is slow: it occupies a place that others need. */
@@ -58,7 +58,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       now: clock.now,
     },
   });
-  const lanes = createHeldLanes(places, clock.now);
+  const lanes = createLeasedLanes(places, clock.now);
   const results = createResults(clock.now, log);
   const size = createCallSize(SMALLEST_SHARE);
   let hasFailed = false;
@@ -86,7 +86,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     const { unrecorded, claim, claim_error } = await exchange({
       ...claiming,
       results: given,
-      held: describeHeld(lanes.all(), results.deliveriesByLane(), most),
+      held: describeLeased(lanes.all(), results.deliveriesByLane(), most),
       lease_seconds: LEASE_SECONDS,
       one_by_one: size.hasFailed(),
       report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow, places: places.report() },

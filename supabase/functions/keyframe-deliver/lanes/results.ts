@@ -5,7 +5,7 @@ import type { AttemptResult, Exchanged } from "./database.ts";
 const RECORD_AGAIN_MS = 1_000;
 const RECORD_WITHIN_MS = 60_000;
 
-/** A result to record at `from` or later. It is given up at `until`. */
+/** A result to record at `from` or later. It is dropped at `until`. */
 type Recording = { laneId: string; result: AttemptResult; from: number; until: number };
 
 /** The results of requests until the database has recorded them. */

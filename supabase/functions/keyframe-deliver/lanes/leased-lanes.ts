@@ -23,7 +23,7 @@ export const isOpen = (lane: Lane) => lane.endpoints.values().some(({ open }) =>
 export const mayStart = ({ open, maxOpen, line }: Endpoint) => open.size < maxOpen && line.hasPlace();
 
 /** The lanes that a process holds, with what waits in them. Those that have waited longest come first. */
-export function createHeldLanes(places: ReturnType<typeof createPlaces>, now: () => number) {
+export function createLeasedLanes(places: ReturnType<typeof createPlaces>, now: () => number) {
   const lanes = new Map<string, Lane>();
 
   return {
