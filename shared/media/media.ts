@@ -122,7 +122,7 @@ function readByLibrary(bytes: Uint8Array): Size | undefined {
   try {
     return imageDimensionsFromData(bytes);
   } catch {
-    return undefined; // of an AVIF with very many entries in a list
+    return undefined; // an AVIF with a very long list
   }
 }
 
@@ -141,7 +141,7 @@ const MAX_SHOWN_PIXELS = 2 ** 29;
 /** Reads the size of an image, and checks that a PNG or WebP is complete. Keeps the file's head until the size is read. */
 export function createImageReader(contentType: ImageType): MediaReader {
   const buffer = new ArrayBuffer(0, { maxByteLength: MAX_HEAD_BYTES });
-  const head = new Uint8Array(buffer); // as long as the buffer is
+  const head = new Uint8Array(buffer); // the capacity of the buffer
   let size: Size | null = null;
   /** How long the head is when it is looked at next: twice as long each time, because each look reads all of it. */
   let nextLook = SIGNATURE_BYTES;
@@ -165,7 +165,7 @@ export function createImageReader(contentType: ImageType): MediaReader {
       bytes += chunk.byteLength;
       if (size === null) look(chunk);
       if (contentType !== "image/png" || pngEnd !== undefined) return;
-      const latest = Buffer.concat([tail, chunk]); // a copy, because the chunk is passed on
+      const latest = Buffer.concat([tail, chunk]); // a copy: the chunk is passed on
       const at = latest.indexOf(IEND, "latin1");
       if (at >= 0) pngEnd = bytes - latest.length + at + IEND.length;
       tail = latest.subarray(-IEND.length);
@@ -185,7 +185,7 @@ export function createImageReader(contentType: ImageType): MediaReader {
 /** The last chunk of a PNG, always the same. Some programs write after it, which decoders do not read. */
 const IEND = "IEND\xae\x42\x60\x82";
 
-/** Of a WebP. Any other: browsers show what there is of it, and some encoders write after its end. */
+/** Only a WebP is checked. Browsers show other types even when cut off, and some encoders write after the end. */
 function isNotCutOff(contentType: string, head: Uint8Array, bytes: number): boolean {
   if (contentType !== "image/webp") return true;
   const view = new DataView(head.buffer);
@@ -193,17 +193,17 @@ function isNotCutOff(contentType: string, head: Uint8Array, bytes: number): bool
   return end <= bytes && view.getUint32(16, true) + 20 <= end; // of the first chunk, usually the picture
 }
 
-/** Longer than any model's video. A file that says more is damaged, and its owner would pay for it where seconds have a price. */
+/** Longer than any model's video. A file that states more is damaged, and would be billed by the second. */
 const MAX_SECONDS = 24 * 3600;
 
-/** The first of these lengths of a video that can be true; null with a note when none can. */
+/** The first plausible length of a video; null with a note when there is none. */
 export function chooseDuration(...said: number[]): Pick<MediaFacts, "durationSeconds" | "note"> {
   const durationSeconds = said.find((seconds) => seconds > 0 && seconds <= MAX_SECONDS) ?? null;
   const isOdd = durationSeconds === null || said.some((seconds) => seconds > MAX_SECONDS);
   return { durationSeconds, ...(isOdd && { note: "odd_duration" }) };
 }
 
-/** The largest that a track's header can say. */
+/** The largest side that a track's header can state. */
 const MAX_SIDE = 65_535;
 
 /** The size as it is shown: pixels whose width is `ratio` times their height are widened or heightened, as players do. Null: none. */

@@ -93,7 +93,7 @@ type Track = {
   kind: "video" | "audio" | null;
   size: Size | null;
   scale: number;
-  /** Of the samples in `moov`, then of the fragments too. */
+  /** The samples in `moov`, then also those in fragments. */
   begin: number | null;
   end: number;
   hasSamples: boolean;
@@ -101,9 +101,9 @@ type Track = {
 type Movie = {
   tracks: Track[];
   byId: Map<number, Track>;
-  /** How long a sample in a fragment lasts that does not say it, by its track's id. */
+  /** The default duration of a sample in a fragment, by its track's id. */
   defaults: Map<number, number>;
-  /** What the header says; 0: nothing. */
+  /** As stated in the header; 0: not stated. */
   seconds: number;
   hasFragments: boolean;
 };
@@ -116,7 +116,7 @@ function readMovie(moov: DataView): Movie {
   const tracks = boxes.flatMap(({ type, content }) => (type === "trak" ? (readTrack(content) ?? []) : []));
   return {
     tracks,
-    byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two alike, the first
+    byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two equal ids, the first
     defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
     seconds: readSeconds(find(boxes, "mvhd"), find(extends_, "mehd")),
     hasFragments: false,
@@ -185,7 +185,7 @@ function readSize(header: DataView, descriptions: DataView | null): Size | null 
   return isTurned ? { width: size.height, height: size.width } : size;
 }
 
-/** Of `stts`: pairs of a count of samples and the duration of each. */
+/** The content of `stts`: pairs of a number of samples and the duration of each. */
 function sumDurations(table: DataView | null): number {
   let units = 0;
   for (let at = 8; table && at + 8 <= table.byteLength; at += 8) units += table.getUint32(at) * table.getUint32(at + 4);
@@ -234,7 +234,7 @@ function runUnits(run: DataView, usual: number): number {
   return units;
 }
 
-/** Of the movie's header; of a fragmented file it may be in `mehd`. 0: unknown. */
+/** From the movie's header; a fragmented file may have it in `mehd`. 0: unknown. */
 function readSeconds(movie: DataView | null, fragments: DataView | null): number {
   if (!movie || movie.byteLength < (isWide(movie) ? 32 : 20)) return 0;
   const scale = readScale(movie);
@@ -248,7 +248,7 @@ function readSeconds(movie: DataView | null, fragments: DataView | null): number
   return scale === 0 ? 0 : Math.max(units, inFragments) / scale;
 }
 
-/** Of `mvhd` and `mdhd`; 0 without one. */
+/** The duration in `mvhd` or `mdhd`; 0 without one. */
 function readScale(times: DataView | null): number {
   const at = times && isWide(times) ? 20 : 12;
   return times && times.byteLength >= at + 4 ? times.getUint32(at) : 0;

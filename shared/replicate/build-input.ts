@@ -3,7 +3,7 @@ import type { Step } from "../contract/fields.ts";
 
 const control = z.looseObject({
   field: z.string(),
-  /** Ours, or ours → theirs. */
+  /** Our value, or our value → the model's. */
   values: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).optional(),
   /** Images beside which it is not sent. */
   omitWith: z.array(z.string()).optional(),

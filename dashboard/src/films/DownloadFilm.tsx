@@ -38,7 +38,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       const { signal } = running.current;
       setProgress(null);
       const name = `${safeFileName(film.title)}.${format}`;
-      // First, because a browser opens its window only just after a click. Undefined: it has none.
+      // First: a browser opens its file window only right after a click. Undefined: the browser has none.
       const file = await window.showSaveFilePicker?.({ suggestedName: name }).catch(nullIfAborted);
       if (file === null) return null;
       try {
@@ -98,7 +98,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
   );
 }
 
-/** Nothing was chosen in the browser's window. */
+/** Whether the user closed the browser's file window. */
 function nullIfAborted(error: unknown): null {
   if (error instanceof DOMException && error.name === "AbortError") return null;
   throw error;

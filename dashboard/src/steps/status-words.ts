@@ -103,7 +103,7 @@ export function failureTitle({ code, stage }: NonNullable<Prediction["error"]>):
   return stage === "input" ? "Prompt or image rejected" : stage === "output" ? "Result rejected" : "Content rejected";
 }
 
-/** Of an error that no other prompt or image fixes. */
+/** For an error that no other prompt or image fixes. */
 const TOO_LARGE =
   "Choose a lower resolution, a shorter video or another model, or ask an administrator to raise the upload limit in Storage.";
 

@@ -53,7 +53,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   const [options, changeOptions] = useDraft(settingsDraft(project.projectId), NO_SETTINGS);
   const select = useChangeProject(project.projectId);
   const [address, setAddress] = useSearchParams();
-  /** What is looked at is in the address, for a reload and a second tab. */
+  /** The open view is in the address, for a reload and a second tab. */
   const look: Look = (at) => {
     const others = Object.fromEntries(address);
     const given = Object.entries({ ...others, ...at }).filter((entry): entry is [string, string] => entry[1] !== null);

@@ -164,7 +164,7 @@ function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project
   );
 }
 
-/** Of a height of 1. */
+/** The width for a height of 1. */
 function widthOf(ratio: string): number {
   const [width = 1, height = 1] = ratio.split(":").map(Number);
   return width / height;

@@ -12,13 +12,13 @@ const DOLLARS = new Intl.NumberFormat(undefined, {
 /** Micro-dollars with every digit, so that a small cost is not shown as zero. */
 export const dollars = (micros: number): string => DOLLARS.format(micros / 1_000_000);
 
-/** Of a start, to stand beside its button. */
+/** The cost of a start, to show beside its button. */
 export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
   if (estimateMicros !== null) return `about ${dollars(estimateMicros)}`;
   return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
 }
 
-/** Why the budgets would refuse a start now; null when they would not. */
+/** Why the budgets would refuse a start now; null if they would not. */
 export function overBudgetWords({ withinBudget, availableMicros, atMostMicros }: Estimate): string | null {
   if (withinBudget) return null;
   if (availableMicros === 0) return "Your budget is used up for now.";
@@ -50,10 +50,10 @@ export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner
 
 type Sums = Pick<Usage["groups"][number], "settledMicros" | "heldMicros" | "unknownMicros">;
 
-/** What may still be billed, at the most. */
+/** Upper bound for what may still be billed. */
 export const openOf = ({ heldMicros, unknownMicros }: Sums): number => heldMicros + unknownMicros;
 
-/** The sum of all groups with the most of what is open. */
+/** The sum of all groups, with the upper bound for open costs. */
 export const sumWords = ({ groups }: Usage): string =>
   dollars(groups.reduce((sum, group) => sum + group.settledMicros + openOf(group), 0));
 

@@ -24,7 +24,7 @@ const START_WITHIN_MS = (LEASE_SECONDS * 2_000) / 3;
 const SLOW_MS = 3_000;
 /** How many requests a receiver's host may have open before it has answered one quickly. */
 const HOST_FIRST = 8;
-/** Of maxOpen. Eight hosts that begin to hang at once take four places more than the others share: 36 are left, for nine hosts. */
+/** Part of maxOpen. Eight hosts that begin to hang at once take four places more than the others share: 36 are left, for nine hosts. */
 const RESERVE = 40;
 
 const MAX_LANES = 500;
@@ -47,7 +47,7 @@ export type LanesSettings = {
   clock: Clock;
 };
 
-/** The lanes that this process holds, as the queue of its worker. places.ts has the rules on how many requests may be open. */
+/** The lanes that this process leases, as the queue of its worker. places.ts limits the open requests. */
 export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   const places = createPlaces({
     ...{
@@ -78,7 +78,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     }
   }
 
-  /** Gives results, and says which lanes the worker holds. Returns whether more lanes wait. */
+  /** Sends the results and the leased lanes. Returns whether more lanes wait. */
   async function call({ most, ...claiming }: Claiming, callMs: number): Promise<boolean> {
     const calledAt = clock.now();
     const { given, settle } = results.give();

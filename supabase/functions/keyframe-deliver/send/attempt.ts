@@ -62,7 +62,7 @@ function notSent(error: ErrorClass): Posted {
 
 const REPEATS_SIGNATURE = "Not kept: the answer repeats the signature of the request.";
 
-/** So many letters and digits in a row are no coincidence, and fewer are of no use. */
+/** This many equal characters in a row are not a coincidence; fewer are useless to an attacker. */
 const REPEATED = 8;
 
 const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "");
