@@ -84,7 +84,7 @@ export function createMp4Reader(): MediaReader {
   };
 }
 
-/** Boxes without which a player stops. Any other that is cut off, or is no box at all, is not played. */
+/** Boxes without which a player stops. Players skip any other that is cut off or is not a box. */
 const CONTENT = ["moov", "moof", "mdat"];
 
 /** Times in units of `1 / scale` seconds. */

@@ -88,7 +88,7 @@ const NEVER = Number.NEGATIVE_INFINITY;
 const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
 
 /**
- * The places of a process: how many pieces of work it may have open, so that nobody's slow receiver, model or host holds up others.
+ * The places of a process: how many pieces of work it may have open, so that a slow receiver, model or host does not delay other owners.
  *
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:

@@ -47,7 +47,7 @@ export function stepWords(latest: Prediction, take: Prediction | null): string {
 export const timedOf = (latest: Prediction, take: Prediction | null): Prediction =>
   take !== null && isEarlier(latest, take) && !isRunning(latest) ? take : latest;
 
-/** Whose icon and colour a step has: a canceled run is no fault of a step that is done. */
+/** Whose icon and colour a step has: a canceled run does not make a finished step look broken. */
 export const markedOf = (latest: Prediction | null, take: Prediction | null): Prediction | null =>
   latest?.status === "canceled" ? (take ?? latest) : latest;
 
@@ -73,7 +73,7 @@ export function outdatedWords(
     const isReplaced = frame?.projectId === projectId && !shown.includes(frame.predictionId);
     return isReplaced ? [`Made with a ${name} that is not the selected one.`] : [];
   });
-  return reasons.join(" ") || "Made with another frame than the one selected.";
+  return reasons.join(" ") || "Made with a frame that is not the selected one.";
 }
 
 /** Errors whose message already says what to do. */

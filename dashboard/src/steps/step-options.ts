@@ -34,7 +34,7 @@ export const NO_OPTIONS: StepOptions = {
 export type Settings = Partial<Record<Step, StepOptions>>;
 export const NO_SETTINGS: Settings = {};
 
-/** The name of the draft that holds them. */
+/** The name of the draft that stores them. */
 export const settingsDraft = (projectId: string): string => `settings ${projectId}`;
 
 /** What the next shot takes over: neither the prompts nor the frames. */

@@ -59,7 +59,7 @@ function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTable
   }
   const who = `${role ?? "an unknown role"}${isIdle ? " (idle)" : ""}`;
   const age = seconds === null ? "" : ` for ${Math.round(seconds)} s`;
-  const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and holds rows of ${tables}`;
+  const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and has locked rows of ${tables}`;
   return `A transaction of ${who} has been open${age}${holds}: ${waiting}. Commit it, or end it with "select pg_terminate_backend(${pid})".`;
 }
 

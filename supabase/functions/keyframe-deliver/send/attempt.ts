@@ -90,7 +90,7 @@ export function createSender(allowLocal: boolean, log: Log): (delivery: Delivery
 
 /**
  * The headers of one attempt, as in Standard Webhooks. Every valid secret signs, so a receiver with the old or the new one can verify.
- * Throws when there is no secret or one is no base64: nothing is sent unsigned.
+ * Throws when there is no secret or one is not base64: nothing is sent unsigned.
  */
 export function eventHeaders(secrets: string[], eventId: string, now: Date, body: string): Record<string, string> {
   if (secrets.length === 0) throw new Error("The endpoint has no signing secret.");
