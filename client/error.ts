@@ -34,7 +34,7 @@ export const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some
 /** One invalid field: `path` is its dotted name, `message` a sentence. */
 export type ErrorDetail = { path: string; message: string };
 
-/** The budget that refused a start, in millionths of a dollar. That of the service is told without amounts. */
+/** The budget that refused a start, in millionths of a dollar. The service's budget has no amounts. */
 export type ExceededBudget = {
   scope: "owner" | "service";
   period: "day" | "month";

@@ -68,7 +68,7 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
 
 async function readShot(input: media.Input, at: number): Promise<Track> {
   const track = await input.getPrimaryVideoTrack().catch(() => null);
-  if (!track) throw cannotJoin(`shot ${at + 1} is no video that it can read`);
+  if (!track) throw cannotJoin(`shot ${at + 1} is not a video that it can read`);
   const first = await track.getFirstTimestamp();
   const start = Math.max(0, first);
   const length = (await track.computeDuration()) - start;

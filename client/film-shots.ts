@@ -34,7 +34,7 @@ export function missingVideos({ shots }: FilmWithShots): string | null {
   if (shots.length === 0) return "This film has no shots yet.";
   const missing = shots.flatMap(({ title, takes }, at) => (takes.video?.output ? [] : [`${at + 1}, “${title}”`]));
   if (missing.length === 0) return null;
-  return `No video yet: shot ${missing.join("; shot ")}. Generate it, or take the shot out of the film.`;
+  return `No video yet: shot ${missing.join("; shot ")}. Generate it, or remove the shot from the film.`;
 }
 
 /** The videos of a film in order. `kept` has those that were downloaded before, and keeps the others. */

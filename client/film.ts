@@ -4,7 +4,7 @@ import type { FilmWithShots } from "./types.ts";
 export { FilmError, type FilmErrorCode, missingVideos, safeFileName } from "./film-shots.ts";
 
 export type FilmProgress = {
-  /** Of the whole, from 0 to 1. */
+  /** The part of the whole that is done, from 0 to 1. */
   share: number;
   doing: "downloading" | "joining" | "packing";
   /** The shot's number, from 1. */

@@ -21,7 +21,7 @@ export function filmMethods(settings: Settings) {
         query.cursor,
       ),
 
-    /** With its shots in order, each with the shown take of each step: all that a player needs. */
+    /** With its shots in order, each with the take that each step shows. */
     read: async (filmId: string, options: CallOptions = {}): Promise<FilmWithShots> =>
       (await operate("readFilm", { filmId }, options, settings)).data,
 

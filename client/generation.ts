@@ -32,8 +32,8 @@ export function generationMethods(settings: Settings) {
 
   /** Without retries, because waitFor retries. */
   const poll: Poll = async ({ projectId, step, predictionId }, { etag, wait, limitMs, signal }) => {
-    const held = hold(wait);
-    const headers = { ...held.headers, ...(etag === null ? {} : { "if-none-match": etag }) };
+    const waiting = hold(wait);
+    const headers = { ...waiting.headers, ...(etag === null ? {} : { "if-none-match": etag }) };
     const input = { query: { projectId, predictionId }, headers, limitMs: limitMs + (wait ?? 0) * 1000, signal };
     const answer = await sendOnce(requestOf(`read${nameOf(step)}`, {}, input, settings), settings);
     const outcome = outcomeOf<Prediction | undefined>(answer, settings);

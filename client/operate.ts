@@ -28,8 +28,8 @@ export type Input = StartOptions & {
   limitMs?: number;
 };
 
-/** `held`: the service honoured `Prefer: wait`. */
-export type Outcome<Data> = { data: Data; etag: string | null; retryAfterSeconds: number | null; held: boolean };
+/** `waited`: the service honoured `Prefer: wait`. */
+export type Outcome<Data> = { data: Data; etag: string | null; retryAfterSeconds: number | null; waited: boolean };
 
 /** Throws a TypeError for a value that cannot be put into a path or a header. */
 export function requestOf<Id extends OperationId>(
@@ -71,7 +71,7 @@ export function outcomeOf<Data>({ data, headers }: Answer, { clock }: Settings):
     data: data as Data,
     etag: headers.get("etag"),
     retryAfterSeconds: readRetryAfter(headers, clock.now()),
-    held: headers.has("preference-applied"),
+    waited: headers.has("preference-applied"),
   };
 }
 

@@ -54,7 +54,7 @@ export function projectMethods(settings: Settings) {
         query.cursor,
       ),
 
-    /** With the latest prediction and the shown take of each step. */
+    /** With the latest prediction and the take that each step shows. */
     readProject: async (projectId: string, options: CallOptions = {}): Promise<ProjectWithPredictions> =>
       (await operate("readProject", { projectId }, options, settings)).data,
 

@@ -61,7 +61,7 @@ function createStore(client: KeyframeClient) {
     if ("predictionId" in changed) for (const sums of usage.all()) sums.readAgain();
   }
 
-  /** A call of the client after which what is shown of its answer is read again. */
+  /** Refetches what is mounted after this call. */
   const shown =
     <Args extends unknown[], Answer extends Film | Project | Prediction>(call: (...args: Args) => Promise<Answer>) =>
     async (...args: Args): Promise<Answer> => {
@@ -88,7 +88,7 @@ function createStore(client: KeyframeClient) {
   return { keyframe, models, usage, films, projects, predictions };
 }
 
-/** With a later state of its latest prediction, or with a later one. */
+/** Replaces the latest prediction by a later state, or by a later prediction. */
 function withPrediction(project: ProjectWithPredictions, seen: Prediction): ProjectWithPredictions {
   const known = project.predictions[seen.step];
   if (known !== null && known.predictionId !== seen.predictionId && known.createdAt > seen.createdAt) return project;

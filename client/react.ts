@@ -44,7 +44,7 @@ function useStore(): Store {
  */
 export const useKeyframe = (): KeyframeClient => useStore().keyframe;
 
-/** A project with the latest prediction and the shown take of each step. Follows the predictions that run. */
+/** A project with the latest prediction and the take that each step shows. Follows the predictions that run. */
 export const useProject = (projectId: MaybeId): Shown<ProjectWithPredictions> =>
   useShown(useStore().projects, projectId || null);
 

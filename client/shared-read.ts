@@ -5,7 +5,7 @@ import type { PredictionRef } from "./wait-for.ts";
 
 /** What a hook knows of one resource. */
 export type Read<Data> = {
-  /** idle: the id is not known yet. failed: reading failed, and `error` says why. A generation that failed is in the prediction's `status`. */
+  /** idle: the id is not known yet. failed: the read failed with `error`; for a failed generation see the prediction's `status`. */
   status: "idle" | "loading" | "ready" | "failed";
   /** After a failure: what was read before it, if anything. */
   data: Data | undefined;

@@ -79,9 +79,9 @@ export type ModelControl = {
   needs?: string[] | undefined;
   /** Controls that cannot be used with it. */
   excludes?: string[] | undefined;
-  /** The values that other controls have when this one is used. */
+  /** The values that other controls get when this one is used. */
   forces?: Record<string, Value> | undefined;
-  /** The values that other controls have, for each of its values. */
+  /** For each value of this control, the values that other controls get. */
   forcesByValue?: Record<string, Record<string, Value>> | undefined;
 };
 
@@ -89,11 +89,11 @@ type YesNoOrUnknown = "yes" | "no" | "unknown";
 
 /** What one unit of a metric costs. The metrics of a model add up. */
 export type ModelPrice = {
-  /** The values for which it holds. Of those that fit, the one with the most values counts. */
+  /** The control values for which the price applies. If several prices apply, the one with the most values is used. */
   appliesTo: Record<string, Value>;
   metric: "run" | "image" | "output_second" | "input_megapixel" | "output_megapixel" | "hardware_second";
   priceUsd: number;
-  /** When it was last compared with its source. */
+  /** When the price was last checked against its source. */
   checkedAt: string;
 };
 
@@ -103,23 +103,23 @@ export type Model = {
   model: string;
   label: string;
   vendor: string;
-  /** Used by a start that names no model. */
+  /** True: used when a start names no model. */
   isDefault: boolean;
-  /** False: its vendor ended it, or the provider does not know it. */
+  /** False: the vendor has retired it, or the provider does not know it. */
   available: boolean;
-  /** Whether it takes images that show people's faces. */
+  /** Whether it accepts images that show people's faces. */
   acceptsFaces: YesNoOrUnknown;
-  /** When its vendor ends it, if that is announced. */
+  /** When the vendor retires it, if announced. */
   shutdownAt: string | null;
   /** The model that is used instead when this one is not available and a start sets no options. */
   successor: string | null;
   promptMaxLength: number;
   notes?: string | undefined;
-  /** Those of today; empty when none is known. */
+  /** Current prices; empty when none is known. */
   prices: ModelPrice[];
   /** Whether the provider bills a run that failed, whose content was rejected, or that was canceled. */
   billedWhen: { failed: YesNoOrUnknown; rejected: YesNoOrUnknown; canceled: YesNoOrUnknown };
-  /** By name: those of a start, and firstFrame, lastFrame and referenceImages. One that is absent cannot be used. */
+  /** By name: fields of a start, plus firstFrame, lastFrame and referenceImages. A missing control cannot be used. */
   controls: Record<string, ModelControl>;
 };
 
@@ -128,16 +128,16 @@ export type ModelList = { steps: { step: Step; models: Model[] }[] };
 
 /** What a start would cost, in millionths of a dollar. */
 export type Estimate = {
-  /** The model that would make it. */
+  /** The model that the start would use. */
   model: string;
-  /** The default, if it is not available and `model` would be used instead. Otherwise null. */
+  /** The default model, if it is not available and `model` would replace it; otherwise null. */
   requestedModel: string | null;
   /** Null: no price is known. */
   estimateMicros: number | null;
-  /** The most that it can cost. Without a known price the model's ceiling; null if there is none. */
+  /** Upper bound for the cost. Without a known price, the model's ceiling; null if it has none. */
   atMostMicros: number | null;
   currency: "USD";
-  /** What is left of your budget. Null: you have none. */
+  /** What is left of your budget; null without a budget. */
   availableMicros: number | null;
   /** Whether the budgets would admit the start now. */
   withinBudget: boolean;
@@ -145,12 +145,12 @@ export type Estimate = {
 
 /** What a prediction costs, in millionths of a dollar. The provider's invoice decides. */
 export type Cost = {
-  /** Null while that is open or unknown. */
+  /** The actual cost. Null while it is open or unknown. */
   amountMicros: number | null;
   /** Null when no price is known. */
   atMostMicros: number | null;
   currency: "USD";
-  /** `held`: it can still cost atMostMicros. `released`: the provider did not bill it. `unknown`: it counts with atMostMicros. */
+  /** `held`: atMostMicros is reserved. `released`: the provider did not bill it. `unknown`: atMostMicros counts. */
   state: "held" | "settled" | "released" | "unknown";
 };
 
@@ -162,9 +162,9 @@ export type Usage = {
   to: string;
   currency: "USD";
   groupBy: UsageGroup;
-  /** In the order of their keys; projects by their cost, at most 1,000. */
+  /** Sorted by key; projects by cost, at most 1,000. */
   groups: { key: string; predictions: number; settledMicros: number; heldMicros: number; unknownMicros: number }[];
-  /** Yours, as of now; empty without one. settledMicros includes the most of what is unknown. */
+  /** Your budgets, as of now. settledMicros includes the upper bound for unknown costs. */
   budgets: {
     period: "day" | "month";
     limitMicros: number;
@@ -187,12 +187,12 @@ export type Prediction = {
   queuePosition: number | null;
   /** The provider's name of the model: `owner/name`. */
   model: string;
-  /** The default at the start, if it was not available and `model` was used instead. Otherwise null. */
+  /** The default model, if it was not available and `model` replaced it; otherwise null. */
   requestedModel: string | null;
   input: PredictionInput;
   /** Its owner has hidden it: lists leave it out. */
   hidden: boolean;
-  /** A frame that it was made with is deleted, or another one now stands for that step of its project. */
+  /** A frame that it was made with was deleted, or is no longer the one that its project shows. */
   outdated: boolean;
   /** How often it was submitted to the provider. */
   attempt: number;
@@ -218,10 +218,10 @@ export type Project = {
   aspectRatio: string;
   /** The film whose shot it is; null: none. */
   filmId: string | null;
-  /** The take that stands for each step; the next video and last frame are made from the frames. Null: the latest that succeeded. */
+  /** The selected take of each step; the next video and last frame are made from the selected frames. Null: the latest that succeeded. */
   selected: Record<Step, string | null>;
   createdAt: string;
-  /** Moves with every change. */
+  /** Updated by every change. */
   updatedAt: string;
 };
 
@@ -245,7 +245,7 @@ export type Film = {
   /** Its shots, in order. */
   projectIds: string[];
   createdAt: string;
-  /** Moves with every change of the texts, the shots or their order. */
+  /** Updated when the texts, the shots or their order change. */
   updatedAt: string;
 };
 export type Shot = Project & { takes: ShownTakes };
@@ -267,7 +267,7 @@ export type Webhook = {
   disabledAt: string | null;
   /** by_owner: disabled by its owner. gone: it answered 410. failing: every attempt failed for five days, by default. */
   disabledReason: "by_owner" | "gone" | "failing" | null;
-  /** Since when every attempt failed, or when it was enabled again after the service had disabled it; null after a success. */
+  /** When the failures began, or when it was enabled again after the service had disabled it; null after a success. */
   failingSince: string | null;
   /** It has no owner and receives the events of all users. */
   serviceWide: boolean;
@@ -353,7 +353,7 @@ export type Operations = {
       textPrompt: string;
       description?: string | undefined;
       aspectRatio?: string | undefined;
-      /** The film whose last shot it becomes. */
+      /** Adds it to this film, as the last shot. */
       filmId?: string | undefined;
     };
     answer: Project;
@@ -361,7 +361,7 @@ export type Operations = {
   listProjects: {
     query: Page & {
       include?: "predictions" | undefined;
-      /** Only projects whose title contains this, in any case. */
+      /** Only projects whose title contains this text; case is ignored. */
       search?: string | undefined;
     };
     answer: ProjectPage;
@@ -374,9 +374,9 @@ export type Operations = {
       description?: string | undefined;
       referenceImagePath?: string | null | undefined;
       aspectRatio?: string | undefined;
-      /** The film whose last shot it becomes; null: none. */
+      /** Moves it to this film, as the last shot; null: out of its film. */
       filmId?: string | null | undefined;
-      /** A step that is absent stays as it is. */
+      /** An omitted step stays as it is. */
       selected?: { [S in Step]?: string | null | undefined } | undefined;
     };
     answer: Project;

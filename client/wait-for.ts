@@ -18,10 +18,10 @@ export type WaitOptions = CallOptions & {
 /** From an answer: when to poll again, and the tag to send. */
 export type PollHeaders = { etag: string | null; retryAfterSeconds: number | null };
 
-/** Without a prediction when the ETag is still current (304). `held`: the service honoured `wait`. */
-export type PollResult = PollHeaders & { held: boolean; prediction: Prediction | undefined };
+/** Without a prediction when the ETag is still current (304). `waited`: the service honoured `wait`. */
+export type PollResult = PollHeaders & { waited: boolean; prediction: Prediction | undefined };
 
-/** One conditional read, held by the service for `wait` seconds; never repeated. */
+/** One conditional read, which the service may delay for `wait` seconds; never repeated. */
 export type Poll = (
   ref: PredictionRef,
   options: { etag: string | null; wait: number | undefined; limitMs: number; signal: AbortSignal | undefined },
@@ -33,9 +33,9 @@ const LONGEST_HOLD_S = 25;
 const SHORTEST_PAUSE_MS = 200;
 
 /**
- * Asks the service to hold its answer until the status changes. After a held answer it polls again at once; after any other answer it
- * waits for Retry-After. With onProgress the hold is as short as Retry-After, because a change of progress does not end a hold. The poll
- * after a failure is not held: a proxy may cut long requests.
+ * Asks the service to answer only when the status changes. After a delayed answer it polls again at once; after any other answer it
+ * waits for Retry-After. With onProgress the delay is as short as Retry-After, because a change of progress does not end it. The poll
+ * after a failure asks for no delay: a proxy may cut long requests.
  */
 export async function waitFor(
   from: Prediction | PredictionRef,
@@ -71,13 +71,13 @@ export async function waitFor(
       pauseMs = retryDelay(error, failures, random);
       continue;
     }
-    const { prediction, held } = result;
+    const { prediction, waited } = result;
     const statusChanged = prediction !== undefined && prediction.status !== seen?.status;
     const hasChanged = prediction !== undefined && !isSame(prediction, seen);
     seen = prediction ?? seen;
     etag = result.etag ?? (prediction ? null : etag);
     retryAfterMs = pauseOf(result.retryAfterSeconds);
-    if (held) pauseMs = statusChanged ? 0 : Math.max(0, retryAfterMs - (elapsedMs() - askedMs));
+    if (waited) pauseMs = statusChanged ? 0 : Math.max(0, retryAfterMs - (elapsedMs() - askedMs));
     else pauseMs = retryAfterMs * (1 + random() * 0.1);
     if (seen && hasChanged) onProgress?.(seen);
   }

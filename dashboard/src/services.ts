@@ -31,7 +31,7 @@ export function createServices(config: Config): Services {
     if (isAuthRetryableFetchError(error)) throw error;
     return data.session?.access_token ?? null;
   };
-  // Queries repeat.
+  // Queries retry on their own.
   const keyframe = createKeyframeClient({ url: supabaseUrl, apikey: publishableKey, getToken, retries: 1 });
   const callPlatform: CallPlatform = async (path, { json, signal } = {}) => {
     const token = (await getToken()) ?? publishableKey;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { id, imagePath, line, referenceImagePath, step, text, time } from "./fields.ts";
 
-/** Width to height. Which ratios there are is said by the models. */
+/** Width to height. Each model lists its ratios. */
 export const aspectRatio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "Must have the shape width:height, such as 16:9.");
 
 /** The provider's name of a model. */
@@ -18,29 +18,28 @@ const control = <Schema extends z.ZodType>(schema: Schema, description: string) 
   schema.nullish().meta({ description });
 
 /**
- * What a caller can say of a run: the fields of a start, and of `input` in answers. The bounds here hold for every model. What the
- * chosen one takes is checked by Postgres, by its row in models.
+ * The fields of a start, and of `input` in answers. These bounds hold for every model; Postgres checks the rest against the model's row.
  */
 export const controls = {
   prompt: control(text(1, 4000), "What to generate. Default: the project's textPrompt."),
   negativePrompt: control(text(1, 4000), "What to avoid."),
   firstFramePredictionId: control(
     id,
-    "The frame at which a video starts, or whose look a last frame keeps: a first or last frame of any of your projects. Default: the project's selected first frame, else the latest that succeeded. Null: none, for a last frame.",
+    "A first or last frame from any of your projects. A video starts at it; a last frame keeps its look. Default: the project's selected first frame, else the latest that succeeded. Null, for a last frame only: none.",
   ),
   firstFrameImagePath: control(imagePath, "An uploaded image, instead of firstFramePredictionId."),
   lastFramePredictionId: control(
     id,
-    "The frame at which a video ends: a first or last frame of any of your projects. Default: the project's selected last frame, else the latest that succeeded, if any. Null: none.",
+    "A first or last frame from any of your projects, at which the video ends. Default: the project's selected last frame, else the latest that succeeded, if any. Null: none.",
   ),
   lastFrameImagePath: control(imagePath, "An uploaded image, instead of lastFramePredictionId."),
   referenceImagePaths: control(z.array(referenceImagePath), "Images that set the look, as returned by the upload."),
   referenceImagePath: control(referenceImagePath, "One image, instead of referenceImagePaths."),
   aspectRatio: control(aspectRatio, "Width to height. Default: the project's."),
-  resolution: control(line(1, 40), "One that the model offers, such as 1080p. Default: the model's."),
+  resolution: control(line(1, 40), "A resolution that the model offers, such as 1080p. Default: the model's."),
   durationSeconds: control(
     z.int().min(1).max(60),
-    "The length of a video, one that the model offers. Default: the model's.",
+    "The length of a video. The model lists the lengths that it offers. Default: the model's.",
   ),
   audio: control(
     z.boolean(),
@@ -50,11 +49,11 @@ export const controls = {
 };
 
 const isAbsent = z
-  .null("This step does not have it. Leave it out.")
+  .null("This step does not have this field. Leave it out.")
   .optional()
-  .meta({ description: "This step does not have it." });
+  .meta({ description: "This step does not have this field." });
 
-/** The fields of every start, in which a step has not those of `absent`. */
+/** The fields of a start, without those in `absent`. */
 export const startFields = <Name extends keyof typeof controls = never>(...absent: Name[]) => ({
   projectId: id,
   model: modelName.optional().meta({
@@ -62,7 +61,7 @@ export const startFields = <Name extends keyof typeof controls = never>(...absen
       "One of GET /api/models. Default: the default of the step. A model that is named is never replaced by another.",
   }),
   ...controls,
-  ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // of these names
+  ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // its keys are `absent`
 });
 
 /** `input` of an answer: the same fields. */
@@ -71,15 +70,15 @@ export const predictionInput = z
   .required()
   .extend({
     prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt of that time." }),
-    firstFramePredictionId: id.nullable().meta({ description: "It may be deleted since." }),
-    lastFramePredictionId: id.nullable().meta({ description: "It may be deleted since." }),
+    firstFramePredictionId: id.nullable().meta({ description: "It may have been deleted since." }),
+    lastFramePredictionId: id.nullable().meta({ description: "It may have been deleted since." }),
     referenceImagePaths: z.array(referenceImagePath),
     referenceImagePath: referenceImagePath.nullable().meta({ description: "The first of referenceImagePaths." }),
     durationSeconds: z.int().nullable().meta({ description: "Only for a video." }),
   })
   .meta({
     id: "PredictionInput",
-    description: "What it was made with, defaults included, to understand and to repeat it. Null: not set.",
+    description: "The complete input, defaults included. Send it again to repeat the prediction. Null: not set.",
   });
 export type PredictionInput = z.infer<typeof predictionInput>;
 
@@ -89,7 +88,7 @@ const forced = z.record(z.string(), value);
 
 const modelControl = z
   .object({
-    values: z.array(value).optional().meta({ description: "The values it takes, in order." }),
+    values: z.array(value).optional().meta({ description: "The allowed values, in order." }),
     min: z.number().optional(),
     max: z.number().optional().meta({ description: "The largest value; for referenceImages, the maximum number." }),
     default: value.optional().meta({ description: "Used when a start leaves it out." }),
@@ -97,11 +96,11 @@ const modelControl = z
     required: z.boolean().optional(),
     needs: names.meta({ description: "Controls that must be used too." }),
     excludes: names.meta({ description: "Controls that cannot be used with it." }),
-    forces: forced.optional().meta({ description: "The values that other controls have when this one is used." }),
+    forces: forced.optional().meta({ description: "The values that other controls get when this one is used." }),
     forcesByValue: z
       .record(z.string(), forced)
       .optional()
-      .meta({ description: "The values that other controls have, for each of its values." }),
+      .meta({ description: "For each value of this control, the values that other controls get." }),
   })
   .meta({ id: "ModelControl" });
 
@@ -109,14 +108,15 @@ const yesNoOrUnknown = z.enum(["yes", "no", "unknown"]);
 
 const modelPrice = z
   .object({
-    appliesTo: z
-      .record(z.string(), value)
-      .meta({ description: "The values for which it holds. Of those that fit, the one with the most values counts." }),
+    appliesTo: z.record(z.string(), value).meta({
+      description:
+        "The control values for which the price applies. If several prices apply, the one with the most values is used.",
+    }),
     metric: z
       .enum(["run", "image", "output_second", "input_megapixel", "output_megapixel", "hardware_second"])
       .meta({ description: "The unit that is priced. The metrics of a model add up." }),
     priceUsd: z.number(),
-    checkedAt: z.iso.date().meta({ description: "When it was last compared with its source." }),
+    checkedAt: z.iso.date().meta({ description: "When the price was last checked against its source." }),
   })
   .meta({ id: "ModelPrice" });
 
@@ -125,22 +125,22 @@ const model = z
     model: modelName,
     label: z.string(),
     vendor: z.string(),
-    isDefault: z.boolean().meta({ description: "Used by a start that names no model." }),
-    available: z.boolean().meta({ description: "False: its vendor ended it, or the provider does not know it." }),
-    acceptsFaces: yesNoOrUnknown.meta({ description: "Whether it takes images that show people's faces." }),
-    shutdownAt: time.nullable().meta({ description: "When its vendor ends it, if that is announced." }),
+    isDefault: z.boolean().meta({ description: "True: used when a start names no model." }),
+    available: z.boolean().meta({ description: "False: the vendor has retired it, or the provider does not know it." }),
+    acceptsFaces: yesNoOrUnknown.meta({ description: "Whether it accepts images that show people's faces." }),
+    shutdownAt: time.nullable().meta({ description: "When the vendor retires it, if announced." }),
     successor: modelName.nullable().meta({
       description: "The model that is used instead when this one is not available and a start sets no options.",
     }),
     promptMaxLength: z.int().meta({ description: "In characters." }),
     notes: z.string().optional(),
-    prices: z.array(modelPrice).meta({ description: "Those of today; empty when none is known." }),
+    prices: z.array(modelPrice).meta({ description: "Current prices; empty when none is known." }),
     billedWhen: z.object({ failed: yesNoOrUnknown, rejected: yesNoOrUnknown, canceled: yesNoOrUnknown }).meta({
       description: "Whether the provider bills a run that failed, whose content was rejected, or that was canceled.",
     }),
     controls: z.record(z.string(), modelControl).meta({
       description:
-        "What it takes, by name: those of a start, and firstFrame, lastFrame and referenceImages. A control that is absent cannot be used.",
+        "The controls that it supports, by name: fields of a start, plus firstFrame, lastFrame and referenceImages. A missing control cannot be used.",
     }),
   })
   .meta({ id: "Model" });

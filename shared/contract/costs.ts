@@ -6,12 +6,12 @@ const currency = z.literal("USD");
 
 export const cost = z
   .object({
-    amountMicros: micros.nullable().meta({ description: "What it has cost. Null while that is open or unknown." }),
-    atMostMicros: micros.nullable().meta({ description: "The most that it can cost; null when no price is known." }),
+    amountMicros: micros.nullable().meta({ description: "The actual cost. Null while it is open or unknown." }),
+    atMostMicros: micros.nullable().meta({ description: "Upper bound for the cost; null when no price is known." }),
     currency,
     state: z.enum(["held", "settled", "released", "unknown"]).meta({
       description:
-        "held: it can still cost atMostMicros. settled: it has cost amountMicros. released: the provider did not bill it. unknown: it counts with atMostMicros until the administrator settles it.",
+        "held: atMostMicros is reserved. settled: it cost amountMicros. released: the provider did not bill it. unknown: atMostMicros counts until an administrator settles it.",
     }),
   })
   .meta({ id: "Cost", description: "In millionths of a dollar. The provider's invoice decides." });
@@ -21,9 +21,11 @@ const period = z.enum(["day", "month"]).meta({ description: "By UTC." });
 /** `budget` of the error budget_exceeded. */
 export const exceededBudget = z
   .object({
-    scope: z.enum(["owner", "service"]).meta({ description: "service: that of all users together, without amounts." }),
+    scope: z
+      .enum(["owner", "service"])
+      .meta({ description: "owner: your own budget. service: the budget of all users together, without amounts." }),
     period,
-    estimateMicros: micros.meta({ description: "The most that the refused start can cost." }),
+    estimateMicros: micros.meta({ description: "Upper bound for the cost of the refused start." }),
     limitMicros: micros.optional(),
     settledMicros: micros.optional(),
     heldMicros: micros.optional(),
@@ -35,18 +37,18 @@ export type ExceededBudget = z.infer<typeof exceededBudget>;
 
 export const estimate = z
   .object({
-    model: z.string().meta({ description: "The model that would make it." }),
+    model: z.string().meta({ description: "The model that the start would use." }),
     requestedModel: z.string().nullable().meta({
-      description: "The default, if it is not available and model would be used instead. Otherwise null.",
+      description: "The default model, if it is not available and `model` would replace it; otherwise null.",
     }),
     estimateMicros: micros.nullable().meta({
       description: "The expected cost in millionths of a dollar. Null: no price is known.",
     }),
     atMostMicros: micros.nullable().meta({
-      description: "The most that it can cost. Without a known price the model's ceiling; null if there is none.",
+      description: "Upper bound for the cost. Without a known price, the model's ceiling; null if it has none.",
     }),
     currency,
-    availableMicros: micros.nullable().meta({ description: "What is left of your budget. Null: you have none." }),
+    availableMicros: micros.nullable().meta({ description: "What is left of your budget; null without a budget." }),
     withinBudget: z.boolean().meta({ description: "Whether the budgets would admit the start now." }),
   })
   .meta({ id: "Estimate" });
@@ -58,7 +60,7 @@ export const usageQuery = z.strictObject({
   from: day.optional().meta({ description: "The first day, by UTC. Default: the first of the month of `to`." }),
   to: day.optional().meta({ description: "The last day. Default: today." }),
   groupBy: z.enum(["day", "model", "step", "project"]).default("day").meta({
-    description: "project: the 1,000 that cost most; it counts as one request for each day.",
+    description: "project: the 1,000 projects that cost most; counts as one request per day of the range.",
   }),
 });
 
@@ -74,11 +76,11 @@ export const usage = z
       .array(
         z.object({
           key: z.union([z.string(), step, id]).meta({ description: "The day, model, step or projectId." }),
-          predictions: z.int().min(0).meta({ description: "How many were started." }),
+          predictions: z.int().min(0).meta({ description: "Number of predictions started." }),
           ...sums,
         }),
       )
-      .meta({ description: "In the order of their keys; projects by their cost, at most 1,000." }),
+      .meta({ description: "Sorted by key; projects by cost, at most 1,000." }),
     budgets: z
       .array(
         z.object({
@@ -90,7 +92,7 @@ export const usage = z
           resetsAt: time,
         }),
       )
-      .meta({ description: "Yours, as of now; empty without one." }),
+      .meta({ description: "Your budgets, as of now; empty without one." }),
   })
   .meta({ id: "Usage" });
 export type Usage = z.infer<typeof usage>;

@@ -29,20 +29,20 @@ const generation = {
   predictionId: id,
   projectId: id,
   ownerId: id,
-  /** Only when its project is a shot of a film at that time. */
+  /** Only if the project was a shot of a film at that time. */
   filmId: id.optional(),
   step,
   /** The provider's name of the model: `owner/name`. */
   model: z.string(),
-  /** The default at the start, if it was not available and `model` was used instead. */
+  /** The default model, if it was not available and `model` replaced it. */
   requestedModel: z.string().optional(),
-  /** What it cost, in millionths of a dollar. amountMicros is null while that is open or unknown; the prediction has the later state. */
+  /** In millionths of a dollar. amountMicros is null while the cost is open or unknown: read the prediction later. */
   cost: z.strictObject(cost.shape).optional(),
   createdAt: time,
   completedAt: time,
 };
 
-/** `generation.succeeded`: the file is in Storage. Sent once for each prediction. It has no link, which would expire: read the prediction. */
+/** `generation.succeeded`: the file is in Storage. Sent once for each prediction. It has no link: links expire. */
 export const generationSucceeded = z.strictObject({
   type: z.literal("generation.succeeded"),
   /** When it ended: data.completedAt. */
@@ -53,7 +53,7 @@ export const generationSucceeded = z.strictObject({
       output: z.strictObject({
         /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `keyframe-outputs`. */
         path: z.string(),
-        /** By the file's bytes. */
+        /** Detected from the file's bytes. */
         contentType: z.enum([
           "image/png",
           "image/jpeg",
@@ -71,7 +71,7 @@ export const generationSucceeded = z.strictObject({
         /** Pixels. */
         width: z.int().positive(),
         height: z.int().positive(),
-        /** Only for a video whose file says it. */
+        /** Only for a video whose file states it. */
         durationSeconds: z.number().positive().optional(),
         /** Only for a video: whether its file has sound. */
         hasAudio: z.boolean().optional(),

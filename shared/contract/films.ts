@@ -30,11 +30,11 @@ export const changeFilmBody = z
     description: description.optional(),
     projectIds: projectIds.optional().meta({
       description:
-        "The projects that are the film's shots from now on, in this order. A shot that is left out stays as a project without a film; a project of another film leaves that film.",
+        "The complete list of shots, in order. A project that is missing from it leaves the film and is kept; a project of another film is moved here.",
     }),
   })
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error: "Must hold at least one of title, description, projectIds.",
+    error: "Must have at least one of title, description, projectIds.",
   })
   .meta({ id: "ChangeFilm", minProperties: 1 });
 
@@ -56,7 +56,7 @@ const fields = {
   projectIds: z.array(id).meta({ description: "The film's shots, in order." }),
   createdAt: time,
   updatedAt: time.meta({
-    description: "Moves with every change of the texts, the shots or their order; the ETag is this in quotes.",
+    description: "Updated when the texts, the shots or their order change; the ETag is this value in quotes.",
   }),
 };
 

@@ -30,8 +30,7 @@ export const predictionPath = z.strictObject({ projectId: id, predictionId: id }
 export const changePredictionBody = z
   .strictObject({
     hidden: z.boolean().meta({
-      description:
-        "True: lists leave it out, and it no longer stands for its step as the latest. A selected take stays selected.",
+      description: "True: lists leave it out, and its step shows another take unless this one is selected.",
     }),
   })
   .meta({ id: "ChangePrediction" });
@@ -50,13 +49,13 @@ export const output = z
     }),
     contentType: z.string().meta({
       description:
-        "What the file is by its bytes: usually image/png, image/jpeg, image/webp or video/mp4; else image/gif, image/avif, image/bmp, video/webm or video/x-matroska.",
+        "Detected from the file's bytes: usually image/png, image/jpeg, image/webp or video/mp4; else image/gif, image/avif, image/bmp, video/webm or video/x-matroska.",
     }),
     bytes: z.int(),
     sha256: z.string().meta({ description: "The SHA-256 of the file in lower-case hex." }),
     width: z.int().meta({ description: "Pixels, as the file is shown." }),
     height: z.int().meta({ description: "Pixels, as the file is shown." }),
-    durationSeconds: z.number().optional().meta({ description: "Only for a video whose file says it." }),
+    durationSeconds: z.number().optional().meta({ description: "Only for a video whose file states it." }),
     hasAudio: z.boolean().optional().meta({ description: "Only for a video: whether its file has sound." }),
     expiresAt: time,
   })
@@ -76,13 +75,13 @@ export const prediction = z
     }),
     model: z.string(),
     requestedModel: z.string().nullable().meta({
-      description: "The default at the start, if it was not available and model was used instead. Otherwise null.",
+      description: "The default model, if it was not available and `model` replaced it; otherwise null.",
     }),
     input: predictionInput,
     hidden: z.boolean().meta({ description: "Whether you have hidden it." }),
     outdated: z.boolean().meta({
       description:
-        "For a take: whether a frame that it was made with was deleted, or another take now stands for that step of its project. Frames of other projects and uploads are never outdated.",
+        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count.",
     }),
     attempt: z.int().meta({ description: "How often it was submitted to the provider." }),
     cost: cost.nullable().meta({ description: "The cost of all its submits to the provider. Null after 13 months." }),

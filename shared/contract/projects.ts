@@ -14,7 +14,7 @@ const descriptionText = "Free text, for example notes on the look. Not sent to t
 const description = text(0, 4000).meta({ description: descriptionText });
 
 const projectRatio = aspectRatio.meta({
-  description: "Width to height of its frames and videos, such as 9:16. A start may have another. Default: 16:9.",
+  description: "Width to height of its frames and videos, such as 9:16. A start can set another. Default: 16:9.",
 });
 
 export const createProjectBody = z
@@ -22,7 +22,7 @@ export const createProjectBody = z
     title,
     textPrompt,
     description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
-    filmId: id.optional().meta({ description: "The film whose last shot it becomes. Default: none." }),
+    filmId: id.optional().meta({ description: "Adds it to this film, as the last shot. Default: none." }),
     aspectRatio: projectRatio.optional(), // no default here: a retry by a client that does not know the field must stay the same request
   })
   .meta({ id: "CreateProject" });
@@ -32,7 +32,7 @@ const projectReference = referenceImagePath.nullable().meta({
 });
 const selectedTake = id.nullable();
 const selectedText =
-  "The take that stands for each step; the next video and last frame are made from the frames. Null: the latest that succeeded and is not hidden.";
+  "The selected take of each step; the next video and last frame are made from the selected frames. Null: the latest that succeeded and is not hidden.";
 
 export const changeProjectBody = z
   .strictObject({
@@ -42,8 +42,7 @@ export const changeProjectBody = z
     referenceImagePath: projectReference.optional(),
     aspectRatio: projectRatio.optional(),
     filmId: id.nullable().optional().meta({
-      description:
-        "The film whose last shot it becomes; null: it leaves its film. The film that it is in already changes nothing.",
+      description: "Moves it to this film, as the last shot; null: out of its film. Its own film: no change.",
     }),
     selected: z
       .strictObject({
@@ -52,11 +51,11 @@ export const changeProjectBody = z
         video: selectedTake.optional(),
       })
       .optional()
-      .meta({ description: `${selectedText} A step that is absent stays as it is.` }),
+      .meta({ description: `${selectedText} An omitted step stays as it is.` }),
   })
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
     error:
-      "Must hold at least one of title, textPrompt, description, referenceImagePath, aspectRatio, filmId, selected.",
+      "Must have at least one of title, textPrompt, description, referenceImagePath, aspectRatio, filmId, selected.",
   })
   .meta({ id: "ChangeProject", minProperties: 1 });
 
@@ -74,7 +73,7 @@ const fields = {
     .object({ "first-frame": selectedTake, "last-frame": selectedTake, video: selectedTake })
     .meta({ id: "SelectedTakes", description: selectedText }),
   createdAt: time,
-  updatedAt: time.meta({ description: "Moves with every change; the ETag is this in quotes." }),
+  updatedAt: time.meta({ description: "Updated by every change; the ETag is this value in quotes." }),
 };
 
 export const project = z.object(fields).meta({ id: "Project", examples: [SAMPLE_PROJECT] });
@@ -90,7 +89,7 @@ const predictions = z
 export const takes = z.object(ofEachStep).meta({
   id: "ShownTakes",
   description:
-    "The take that stands for each step: the selected one, otherwise the latest that succeeded and is not hidden, also when a later prediction failed. Null where there is none.",
+    "The take that each step shows: the selected one, otherwise the latest that succeeded and is not hidden, even if a later prediction failed. Null where there is none.",
 });
 export type PredictionOfEachStep = z.infer<typeof predictions>;
 
@@ -101,7 +100,9 @@ export type ProjectWithPredictions = z.infer<typeof projectWithPredictions>;
 
 export const listProjectsQuery = z.strictObject({
   ...pageQuery,
-  search: line(1, 200).optional().meta({ description: "Only projects whose title contains this, in any case." }),
+  search: line(1, 200)
+    .optional()
+    .meta({ description: "Only projects whose title contains this text; case is ignored." }),
   include: z
     .literal("predictions", { error: "Must be predictions." })
     .optional()

@@ -22,10 +22,10 @@ const largest = (what: string, subject: string) =>
   z
     .array(
       z.object({
-        ownerId: z.string().nullable().meta({ description: "Whose they are; null: nobody's." }),
-        subject: z.string().meta({ description: `Most of them: ${subject}` }),
-        count: count("How many the owner has."),
-        of: count("How many there are."),
+        ownerId: z.string().nullable().meta({ description: "The owner; null: the service itself." }),
+        subject: z.string().meta({ description: `What most of them belong to: ${subject}` }),
+        count: count("Number for this owner."),
+        of: count("Number for all owners."),
       }),
     )
     .meta({ description: `The owners with the most ${what}, at most three.` });
@@ -48,23 +48,23 @@ const worker = z
   .object({
     claimedSeconds: age("Time since the worker last claimed work; null: not since the database started."),
     oldestKickSeconds: age(
-      "Time since the first kick that the worker has not acknowledged by a claim. Over 20: it does not work.",
+      "Age of the first kick that the worker has not followed by a claim. Over 20: the worker does not run.",
     ),
-    slowestKickSeconds: age("The longest time from a kick of the last five minutes until the worker claimed."),
+    slowestKickSeconds: age("Longest time from a kick to the worker's claim in the last five minutes."),
     callSeconds: age("How long the worker's last database call took, as the worker measured it."),
     slowRequests: count("Open requests to receivers that have taken over three seconds."),
     places: z
       .object({
-        of: count("How much work the worker can do at once."),
-        open: count("How much it does now."),
+        of: count("How many pieces of work it can do at once."),
+        open: count("Pieces of work in progress."),
         slow: z
           .array(
             z.object({
               name: z.string().meta({ description: "A model, or a host." }),
-              open: count("How much open work waits for it."),
+              open: count("Pieces of work that wait for it."),
             }),
           )
-          .meta({ description: "What slow work waits for, at most five, the one with most work first." }),
+          .meta({ description: "The models and hosts that slow work waits for: at most five, most work first." }),
       })
       .nullable()
       .meta({ description: "The worker's load at its last claim; null: unknown." }),
@@ -97,10 +97,10 @@ const blocker = z
     pid: z.int().meta({ description: "Its process, for pg_terminate_backend; 0: a prepared transaction." }),
     role: z.string().nullable().meta({ description: "Its database role." }),
     seconds: age("How long it has been open."),
-    isIdle: z.boolean().meta({ description: "Whether it runs nothing at present." }),
-    blocks: count("Sessions that wait for it, directly or behind others. At most 50 are looked at."),
+    isIdle: z.boolean().meta({ description: "Whether it is idle in its transaction." }),
+    blocks: count("Sessions that wait for it, directly or indirectly; at most 50 are examined."),
     tables: z.string().nullable().meta({ description: "Keyframe's tables that it has locked or written to." }),
-    locksTables: z.boolean().meta({ description: "Whether nobody else can write to one of these tables." }),
+    locksTables: z.boolean().meta({ description: "Whether its locks stop all other writes to one of these tables." }),
   })
   .meta({ id: "Blocker" });
 export type Blocker = z.infer<typeof blocker>;
@@ -110,7 +110,7 @@ const parts = {
     .object({
       isReadOnly: z.boolean().meta({ description: "Whether the database refuses writes." }),
       hasSettings: z.boolean().meta({ description: "Whether keyframe_private.settings has its row." }),
-      missingSecrets: z.array(z.string()).meta({ description: "Names that the Vault lacks." }),
+      missingSecrets: z.array(z.string()).meta({ description: "Secrets missing from the Vault, by name." }),
       clockBackSeconds: age("How far the database's clock has been set back; null: not at all."),
     })
     .meta({ description: "What an installation needs." }),
@@ -135,19 +135,19 @@ const parts = {
     due: count("Predictions whose next task is due."),
     oldestDueSeconds: age("How long the oldest due prediction has been due."),
     waiting: count("Waiting, because their owner has no free slot."),
-    oldestWaitingSeconds: age("How long the first prediction without a slot has waited."),
+    oldestWaitingSeconds: age("How long the oldest prediction without a slot has waited."),
     runsToCancel: count("Provider runs to cancel."),
     largest: largest("due predictions", "their model."),
   }),
   deliveries: z.object({
     due: count("Due to be sent, or being sent."),
-    sending: count("Open requests, as the worker said at its last claim."),
+    sending: count("Open requests, as of the worker's last claim."),
     pending: count("Not ended: due, being sent, or to be retried."),
     held: count("Waiting until their endpoint is enabled."),
     oldestDueSeconds: age("How long the oldest delivery has been due, among 1,000 endpoints."),
     failingEndpoints: count("Enabled endpoints without a success since their first failure."),
     oldestFailingSeconds: age(
-      "How long the first failing endpoint has been failing; at webhook_disable_after it is disabled.",
+      "How long the endpoint that failed first has been failing; after webhook_disable_after it is disabled.",
     ),
     endpointsSwitchedOff: count("Endpoints that the service disabled in the last day: gone, or failing for too long."),
     unsignedEndpoints: count("Enabled endpoints whose last attempt could not be signed, in this hour or the last."),
@@ -170,7 +170,7 @@ const parts = {
       failed: count("Requests of pg_net without an answer, of all senders."),
       lastAcceptedSeconds: age("Time since the last kick was accepted; null: none in the last hour."),
       servedDatabase: z.string().nullable().meta({
-        description: "The database that pg_net serves, when it is another one: then no kick is sent. Otherwise null.",
+        description: "The database that pg_net serves, if it is not this one: no kick is sent then. Otherwise null.",
       }),
     })
     .meta({ description: "From pg_net's tables, of the last five minutes." }),
@@ -187,11 +187,11 @@ const parts = {
             ownerId: z.string().meta({ description: "The user." }),
             calls: count("How many."),
             called: z.string().nullable().meta({ description: "The function or table that most of them use." }),
-            seconds: z.number().meta({ description: "How long they have taken together." }),
+            seconds: z.number().meta({ description: "Their total time so far." }),
           }),
         )
         .meta({
-          description: "The owners with three calls or more that have taken two seconds together; at most three.",
+          description: "Owners with at least three running calls that have taken two seconds in total; at most three.",
         }),
     })
     .meta({ description: "Database calls of Keyframe that have run for over two seconds." }),
@@ -263,7 +263,7 @@ export const serviceFigures = z
       .meta({ description: "Parts that could not be read within 300 ms." }),
     blockers: z.array(blocker).meta({
       description:
-        "Open transactions that wait for nobody and that others wait for, or that have held Keyframe's rows for 20 s or locked its tables for 0.3 s. At most five.",
+        "Open transactions that block others, or that have locked Keyframe's rows for 20 s or its tables for 0.3 s. At most five.",
     }),
   })
   .meta({ id: "ServiceFigures" });

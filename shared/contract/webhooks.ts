@@ -52,7 +52,7 @@ export const changeWebhookBody = z
     maxInFlight: maxInFlight.optional(),
   })
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error: "Must hold at least one of url, description, eventTypes, enabled, maxInFlight.",
+    error: "Must have at least one of url, description, eventTypes, enabled, maxInFlight.",
   })
   .meta({ id: "ChangeWebhook", minProperties: 1 });
 
@@ -107,7 +107,7 @@ export const disabledReason = z.enum(["by_owner", "gone", "failing"]).meta({
 });
 
 /**
- * `failingSince`: since when every attempt failed, or when it was enabled again after the service had disabled it; null after a success.
+ * `failingSince`: when the failures began, or when it was enabled again after the service had disabled it; null after a success.
  * `serviceWide`: it has no owner and receives the events of all users.
  */
 export const webhook = z

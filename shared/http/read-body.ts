@@ -8,7 +8,7 @@ const CHECK_EVERY_MS = 1_000;
 /** The memory of an open body before any of it has arrived: Deno allocates a buffer of this size for each read. */
 const READ_BUFFER_BYTES = 64 * 1024;
 /** How long a slow body waits for a permit, and keeps its permit without progress. */
-const SPARED_MS = 500;
+const PERMIT_GRACE_MS = 500;
 
 export type BodyLimits = {
   maxBytes: number;
@@ -37,7 +37,7 @@ type Settings = BodyClock & {
 };
 
 type OpenBody = {
-  held: number;
+  buffered: number;
   isSlow: boolean;
   beganAt: number;
   cameAt: number;
@@ -47,7 +47,7 @@ type OpenBody = {
 
 /**
  * A reader for bodies of senders that are unknown or not trusted. Its memory follows what has arrived, never what was announced. When
- * all open bodies together hold too much, it refuses the one that has stalled the longest. A body that arrives at once, as kicks and
+ * all open bodies together buffer too much, it refuses the one that has stalled the longest. A body that arrives at once, as kicks and
  * nearly all callbacks do, takes one read and is always read. A slow body, one that takes more reads, needs one of `maxSlow` permits.
  * Hono's bodyLimit bounds the size of one body only, neither its time nor the memory of all bodies, and the workers load no Hono.
  */
@@ -60,19 +60,19 @@ export function createBodyReader({
 }: Settings): BodyReader {
   /** In the order of their last progress. */
   const open = new Set<OpenBody>();
-  let held = 0;
+  let buffered = 0;
   let slow = 0;
   const waiting = new Set<() => void>();
   let isWatching = false;
 
-  function hold(body: OpenBody, bytes: number): void {
-    held += bytes - body.held;
-    body.held = bytes;
+  function setBuffered(body: OpenBody, bytes: number): void {
+    buffered += bytes - body.buffered;
+    body.buffered = bytes;
     body.cameAt = elapsed();
     open.delete(body);
     open.add(body);
     for (const stalled of open) {
-      if (held <= maxTotalBytes) return;
+      if (buffered <= maxTotalBytes) return;
       stalled.refuse(crowdedOut());
     }
   }
@@ -81,15 +81,15 @@ export function createBodyReader({
    * Takes a permit for a slow body: that of a stalled one, or the next free one. So a burst of large callbacks waits only as long as the
    * others take to be read.
    */
-  async function takePermit(body: OpenBody): Promise<void> {
+  async function acquirePermit(body: OpenBody): Promise<void> {
     if (slow >= maxSlow) {
       const oldest = [...open].find((one) => one.isSlow);
-      if (oldest !== undefined && elapsed() - oldest.cameAt >= SPARED_MS) oldest.refuse(crowdedOut());
+      if (oldest !== undefined && elapsed() - oldest.cameAt >= PERMIT_GRACE_MS) oldest.refuse(crowdedOut());
     }
     if (slow >= maxSlow) {
       await new Promise<void>((resolve) => {
         waiting.add(resolve);
-        later(() => waiting.delete(resolve) && resolve(), SPARED_MS);
+        later(() => waiting.delete(resolve) && resolve(), PERMIT_GRACE_MS);
       });
     }
     if (!open.has(body)) return; // it ended meanwhile
@@ -100,7 +100,7 @@ export function createBodyReader({
 
   function release(body: OpenBody): void {
     if (!open.delete(body)) return;
-    held -= body.held;
+    buffered -= body.buffered;
     if (!body.isSlow) return;
     slow -= 1;
     const [next] = waiting;
@@ -115,7 +115,7 @@ export function createBodyReader({
     const now = elapsed();
     const idleMs = maxIdleMs();
     for (const body of open) {
-      if (now - body.cameAt >= idleMs) body.refuse(late(`Nothing came for ${idleMs / 1000} s.`));
+      if (now - body.cameAt >= idleMs) body.refuse(late(`No data arrived for ${idleMs / 1000} s.`));
       else if (now - body.beganAt >= body.maxMs) body.refuse(late(`It took more than ${body.maxMs / 1000} s.`));
     }
   }
@@ -129,7 +129,7 @@ export function createBodyReader({
     let refusal: ApiError | undefined;
     const now = elapsed();
     const body: OpenBody = {
-      held: 0,
+      buffered: 0,
       isSlow: false,
       beganAt: now,
       cameAt: now,
@@ -143,12 +143,12 @@ export function createBodyReader({
     let bytes = new Uint8Array(0);
     let length = 0;
     try {
-      hold(body, READ_BUFFER_BYTES);
+      setBuffered(body, READ_BUFFER_BYTES);
       if (!isWatching) {
         isWatching = true;
         later(watch, CHECK_EVERY_MS);
       }
-      if (declared > READ_BUFFER_BYTES) await takePermit(body);
+      if (declared > READ_BUFFER_BYTES) await acquirePermit(body);
       for (;;) {
         const { value } = await reader.read();
         if (refusal !== undefined) throw refusal;
@@ -161,16 +161,16 @@ export function createBodyReader({
           await reader.read(); // the end: without it the runtime may keep the connection of a sender that has left
           return bytes.subarray(0, length);
         }
-        if (!body.isSlow) await takePermit(body);
+        if (!body.isSlow) await acquirePermit(body);
         if (refusal !== undefined) throw refusal;
-        hold(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);
+        setBuffered(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);
       }
     } catch (error) {
       bytes.buffer.transfer(0); // frees it now
       reader.cancel().catch(() => undefined); // a broken body rejects again
       if (refusal !== undefined) throw refusal;
       if (error instanceof ApiError) throw error;
-      throw new ApiError("invalid_request", "The body broke off. Send the request again.", { cause: error });
+      throw new ApiError("invalid_request", "The body ended early. Send the request again.", { cause: error });
     } finally {
       release(body);
     }
@@ -215,7 +215,7 @@ export function decodeBody(bytes: Uint8Array<ArrayBuffer>): string {
 export const tooLarge = (maxBytes: number): ApiError =>
   new ApiError(
     "payload_too_large",
-    `The body is larger than the ${maxBytes} bytes this path takes. Send a smaller one.`,
+    `The body is larger than the ${maxBytes} bytes this path accepts. Send a smaller one.`,
   );
 
 const late = (sentence: string): ApiError =>

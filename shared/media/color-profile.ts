@@ -7,7 +7,7 @@ const HEADER_BYTES = 128;
 
 /**
  * Overwrites, with zeros, all of an ICC profile that does not change colours: its description may name a home folder, and a calibrated
- * monitor's has its serial number. What is no profile becomes zeros, which decoders ignore.
+ * monitor's has its serial number. Anything that is not a profile becomes zeros, which decoders ignore.
  */
 export function blankProfileNames(profile: Uint8Array): void {
   const view = new DataView(profile.buffer, profile.byteOffset, profile.byteLength);

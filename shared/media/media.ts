@@ -21,8 +21,8 @@ export const MEDIA_EXTENSIONS: Record<MediaType, string> = {
 export type Size = { width: number; height: number };
 
 /**
- * Pixels, as the file is shown. The duration in seconds, null when the file does not say it, and whether there is a sound track: of a
- * video, null for an image. `note` says what is odd about a file that plays.
+ * Pixels, as the file is shown. For a video also its duration in seconds (null when the file does not state it) and whether it has sound;
+ * both are null for an image. `note` says what is odd about a file that plays.
  */
 export type MediaFacts = Size & {
   durationSeconds: number | null;
@@ -39,7 +39,7 @@ export type MediaReader = { push(chunk: Uint8Array): void; end(): MediaFacts };
 /** The number of bytes that detectMedia needs: the names of an AVIF or WebM are within them. */
 export const SIGNATURE_BYTES = 64;
 
-/** The first box of an MP4; of a QuickTime file from before 2001 it may be any but `ftyp`. */
+/** An MP4 begins with `ftyp`; a QuickTime file from before 2001 may begin with any of the others. */
 const FIRST_BOXES = ["ftyp", "moov", "mdat", "wide", "free", "skip", "pnot"];
 
 /** The type of a file by its first bytes; null for other types. */
@@ -64,13 +64,13 @@ const latin1 = (head: Uint8Array): string => String.fromCharCode(...head.subarra
 
 export const isVideo = (type: MediaType): type is VideoType => type.startsWith("video/");
 
-/** An image as it is uploaded: of a type that models take. */
+/** An uploaded image, of a type that models accept. */
 export type Image = Size & { contentType: "image/png" | "image/jpeg" | "image/webp" };
 
 /** The first brands of ISO/IEC 23008-12 that photos have. */
 const HEIC = ["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"];
 
-/** The name of a kind of image that is not taken, by its first bytes; null for others. */
+/** The name of an image type that is refused, by its first bytes; null for others. */
 export function nameOtherImage(head: Uint8Array): string | null {
   const text = latin1(head);
   if (text.startsWith("GIF8")) return "GIF";
@@ -122,7 +122,7 @@ function readByLibrary(bytes: Uint8Array): Size | undefined {
   try {
     return imageDimensionsFromData(bytes);
   } catch {
-    return undefined; // of an AVIF with very many entries in a list
+    return undefined; // an AVIF with a very long list
   }
 }
 
@@ -135,13 +135,13 @@ function readBmp(bytes: Uint8Array): Size | undefined {
 
 /** The size of an image follows metadata, which can have some megabytes. */
 const MAX_HEAD_BYTES = 16 * 1024 * 1024;
-/** More pixels no browser shows. */
+/** Browsers show no image with more pixels. */
 const MAX_SHOWN_PIXELS = 2 ** 29;
 
 /** Reads the size of an image, and checks that a PNG or WebP is complete. Keeps the file's head until the size is read. */
 export function createImageReader(contentType: ImageType): MediaReader {
   const buffer = new ArrayBuffer(0, { maxByteLength: MAX_HEAD_BYTES });
-  const head = new Uint8Array(buffer); // as long as the buffer is
+  const head = new Uint8Array(buffer); // the capacity of the buffer
   let size: Size | null = null;
   /** How long the head is when it is looked at next: twice as long each time, because each look reads all of it. */
   let nextLook = SIGNATURE_BYTES;
@@ -165,7 +165,7 @@ export function createImageReader(contentType: ImageType): MediaReader {
       bytes += chunk.byteLength;
       if (size === null) look(chunk);
       if (contentType !== "image/png" || pngEnd !== undefined) return;
-      const latest = Buffer.concat([tail, chunk]); // a copy, because the chunk is passed on
+      const latest = Buffer.concat([tail, chunk]); // a copy: the chunk is passed on
       const at = latest.indexOf(IEND, "latin1");
       if (at >= 0) pngEnd = bytes - latest.length + at + IEND.length;
       tail = latest.subarray(-IEND.length);
@@ -185,7 +185,7 @@ export function createImageReader(contentType: ImageType): MediaReader {
 /** The last chunk of a PNG, always the same. Some programs write after it, which decoders do not read. */
 const IEND = "IEND\xae\x42\x60\x82";
 
-/** Of a WebP. Any other: browsers show what there is of it, and some encoders write after its end. */
+/** Only a WebP is checked. Browsers show other types even when cut off, and some encoders write after the end. */
 function isNotCutOff(contentType: string, head: Uint8Array, bytes: number): boolean {
   if (contentType !== "image/webp") return true;
   const view = new DataView(head.buffer);
@@ -193,17 +193,17 @@ function isNotCutOff(contentType: string, head: Uint8Array, bytes: number): bool
   return end <= bytes && view.getUint32(16, true) + 20 <= end; // of the first chunk, usually the picture
 }
 
-/** Longer than any model's video. A file that says more is damaged, and its owner would pay for it where seconds have a price. */
+/** Longer than any model's video. A file that states more is damaged, and would be billed by the second. */
 const MAX_SECONDS = 24 * 3600;
 
-/** The first of these lengths of a video that can be true; null with a note when none can. */
+/** The first plausible length of a video; null with a note when there is none. */
 export function chooseDuration(...said: number[]): Pick<MediaFacts, "durationSeconds" | "note"> {
   const durationSeconds = said.find((seconds) => seconds > 0 && seconds <= MAX_SECONDS) ?? null;
   const isOdd = durationSeconds === null || said.some((seconds) => seconds > MAX_SECONDS);
   return { durationSeconds, ...(isOdd && { note: "odd_duration" }) };
 }
 
-/** The largest that a track's header can say. */
+/** The largest side that a track's header can state. */
 const MAX_SIDE = 65_535;
 
 /** The size as it is shown: pixels whose width is `ratio` times their height are widened or heightened, as players do. Null: none. */

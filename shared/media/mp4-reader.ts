@@ -84,7 +84,7 @@ export function createMp4Reader(): MediaReader {
   };
 }
 
-/** Boxes without which a player stops. Any other that is cut off, or is no box at all, is not played. */
+/** Boxes without which a player stops. Players skip any other that is cut off or is not a box. */
 const CONTENT = ["moov", "moof", "mdat"];
 
 /** Times in units of `1 / scale` seconds. */
@@ -93,7 +93,7 @@ type Track = {
   kind: "video" | "audio" | null;
   size: Size | null;
   scale: number;
-  /** Of the samples in `moov`, then of the fragments too. */
+  /** The samples in `moov`, then also those in fragments. */
   begin: number | null;
   end: number;
   hasSamples: boolean;
@@ -101,9 +101,9 @@ type Track = {
 type Movie = {
   tracks: Track[];
   byId: Map<number, Track>;
-  /** How long a sample in a fragment lasts that does not say it, by its track's id. */
+  /** The default duration of a sample in a fragment, by its track's id. */
   defaults: Map<number, number>;
-  /** What the header says; 0: nothing. */
+  /** As stated in the header; 0: not stated. */
   seconds: number;
   hasFragments: boolean;
 };
@@ -116,7 +116,7 @@ function readMovie(moov: DataView): Movie {
   const tracks = boxes.flatMap(({ type, content }) => (type === "trak" ? (readTrack(content) ?? []) : []));
   return {
     tracks,
-    byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two alike, the first
+    byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two equal ids, the first
     defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
     seconds: readSeconds(find(boxes, "mvhd"), find(extends_, "mehd")),
     hasFragments: false,
@@ -163,7 +163,8 @@ function readTrack(trak: DataView): Track | null {
 }
 
 /**
- * The size as it is shown: a quarter turn exchanges the sides. The track's header has the size in 1/65536 pixels after a matrix whose first two numbers tell the turn.
+ * The size as it is shown: a quarter turn exchanges the sides. The track's header has the size in 1/65536 pixels, after a matrix whose
+ * first two numbers tell the turn.
  */
 function readSize(header: DataView, descriptions: DataView | null): Size | null {
   const at = isWide(header) ? 88 : 76;
@@ -184,7 +185,7 @@ function readSize(header: DataView, descriptions: DataView | null): Size | null 
   return isTurned ? { width: size.height, height: size.width } : size;
 }
 
-/** Of `stts`: pairs of a count of samples and the duration of each. */
+/** The content of `stts`: pairs of a number of samples and the duration of each. */
 function sumDurations(table: DataView | null): number {
   let units = 0;
   for (let at = 8; table && at + 8 <= table.byteLength; at += 8) units += table.getUint32(at) * table.getUint32(at + 4);
@@ -233,7 +234,7 @@ function runUnits(run: DataView, usual: number): number {
   return units;
 }
 
-/** Of the movie's header; of a fragmented file it may be in `mehd`. 0: unknown. */
+/** From the movie's header; a fragmented file may have it in `mehd`. 0: unknown. */
 function readSeconds(movie: DataView | null, fragments: DataView | null): number {
   if (!movie || movie.byteLength < (isWide(movie) ? 32 : 20)) return 0;
   const scale = readScale(movie);
@@ -247,7 +248,7 @@ function readSeconds(movie: DataView | null, fragments: DataView | null): number
   return scale === 0 ? 0 : Math.max(units, inFragments) / scale;
 }
 
-/** Of `mvhd` and `mdhd`; 0 without one. */
+/** The duration in `mvhd` or `mdhd`; 0 without one. */
 function readScale(times: DataView | null): number {
   const at = times && isWide(times) ? 20 : 12;
   return times && times.byteLength >= at + 4 ? times.getUint32(at) : 0;
@@ -269,8 +270,8 @@ const part = (view: DataView, from: number): DataView =>
 type Box = { type: string; content: DataView };
 
 /**
- * The boxes of ISO/IEC 14496-12 in order, as players read them: one that exceeds the view ends with it, and what is no box ends them. No more
- * than MAX_BOXES.
+ * At most MAX_BOXES boxes of ISO/IEC 14496-12 in order, as players read them: a box that exceeds the view ends with it, and anything
+ * that is not a box ends the list.
  */
 function readBoxes(view: DataView | null): Box[] {
   const boxes: Box[] = [];

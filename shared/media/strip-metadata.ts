@@ -11,8 +11,8 @@ const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": st
 
 /**
  * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, later frames of a PNG,
- * and data after its end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture does not change, and the colour profile loses its
- * names only.
+ * and data after its end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture does not change, and
+ * the colour profile loses its names only.
  *
  * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that is left.
  * Null when the lengths of the parts are wrong, when there is no picture, or when it is cut off.
@@ -25,7 +25,7 @@ const [SOI, EOI, SOS, APP0, APP1, APP2, APP14] = [0xd8, 0xd9, 0xda, 0xe0, 0xe1, 
 
 /** DHT, JPG and DAC: between the markers of frame headers, which tell the size. */
 const NO_FRAME_HEADERS = [0xc4, 0xc8, 0xcc];
-/** Frame headers of lossless and hierarchical JPEG. */
+/** Frame headers of lossless and hierarchical JPEGs. */
 const UNUSUAL_FRAMES = [0xc3, 0xc5, 0xc6, 0xc7, 0xcb, 0xcd, 0xce, 0xcf];
 
 /** The application segments that change how the picture looks. */
@@ -133,7 +133,7 @@ function stripPng(bytes: Uint8Array): Stripped | null {
   return null;
 }
 
-/** Most are of some kilobytes; those of printers have two megabytes. */
+/** Most have some kilobytes; printers' profiles have two megabytes. */
 const MAX_PROFILE_BYTES = 4 * 1024 * 1024;
 const PROFILE_NAME = new TextEncoder().encode("icc\0\0");
 
@@ -175,7 +175,7 @@ const WEBP_PICTURE = new Set(["VP8 ", "VP8L", "ANMF"].map(chunkName));
 const WEBP_NEEDED = new Set([...WEBP_PICTURE, ...["VP8X", "ALPH", "ANIM", "ICCP"].map(chunkName)]);
 
 const WEBP_ORIENTATION_HEADER = [...new TextEncoder().encode("EXIF"), 26, 0, 0, 0];
-/** Of the flags in VP8X, the byte after its name and length. */
+/** Bits of the flags in VP8X, the byte after its name and length. */
 const HAS_EXIF = 0b1000;
 const HAS_XMP = 0b0100;
 
@@ -235,7 +235,7 @@ class KeptParts {
     this.#length += part.length;
   }
 
-  /** Of a colour profile in these parts of what is kept; two bytes before each is its number. */
+  /** Cleans a colour profile in these kept parts; the part's number is two bytes before each. */
   blankProfile(parts: [start: number, end: number][]): void {
     const numberOf = ([start]: [number, number]) => this.#bytes[start - 2] ?? 0;
     const pieces = parts

@@ -51,7 +51,7 @@ export function createCallDatabase(
   };
 }
 
-/** The call changed nothing, because another transaction holds what it needs (lock_timeout), or was in its way. */
+/** The call changed nothing: another transaction has the lock (lock_timeout) or conflicted with it. */
 const CONFLICT = /^(55P03|40001|40P01)$/;
 const BACKOFF: Backoff = { minDelayMs: 250, maxDelayMs: 4_000 };
 

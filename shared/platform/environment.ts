@@ -29,7 +29,7 @@ export const httpUrl = z
 const apiKeys = jsonText
   .pipe(
     z.looseObject(
-      { default: z.string({ error: "must hold a key named default" }).min(1, "must hold a key named default") },
+      { default: z.string({ error: "must have a key named default" }).min(1, "must have a key named default") },
       { error: "must be an object of keys" },
     ),
   )
@@ -41,7 +41,7 @@ export const supabaseSecretKeys = apiKeys;
 /** SUPABASE_JWKS: the public keys of session tokens; empty without asymmetric keys. */
 const supabaseJwks = jsonText.pipe(
   z.looseObject(
-    { keys: z.array(z.looseObject({ kty: z.string() }), { error: "must hold a list named keys" }) },
+    { keys: z.array(z.looseObject({ kty: z.string() }), { error: "must have a list named keys" }) },
     { error: "must be an object with a list named keys" },
   ),
 );

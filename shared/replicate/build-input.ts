@@ -3,7 +3,7 @@ import type { Step } from "../contract/fields.ts";
 
 const control = z.looseObject({
   field: z.string(),
-  /** Ours, or ours → theirs. */
+  /** Our value, or our value → the model's. */
   values: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).optional(),
   /** Images beside which it is not sent. */
   omitWith: z.array(z.string()).optional(),
@@ -11,7 +11,7 @@ const control = z.looseObject({
   list: z.boolean().optional(),
 });
 
-/** What a row of models says of its model: how it takes each of our inputs, and what it always gets. */
+/** A model's row: how the model takes each of our inputs, and the inputs that it always gets. */
 export const modelSettings = z.object({
   controls: z.object({ prompt: control }).catchall(control),
   fixed: z.record(z.string(), z.unknown()),

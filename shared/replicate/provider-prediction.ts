@@ -96,8 +96,8 @@ const outcome = z.enum(["recorded", "unchanged", "unknown", "unproven", "ended",
 type RecordOutcome = z.infer<typeof outcome>;
 
 /**
- * Of a run that is in the provider's list: why it may belong to a prediction, because it names the prediction or has equal text, and the
- * attempt that is not sent because of it.
+ * For a run in the provider's list: why it may belong to a prediction (it names the prediction, or has equal text), and the attempt
+ * that is not sent because of it.
  */
 export type Found = { found_by: "name" | "text"; attempt_without_run: number | null };
 
@@ -117,7 +117,7 @@ export async function recordProviderState(
   return outcome.parse(await call("record_provider_state", { ...providerState(run), ...source }));
 }
 
-/** Whether the provider rejected the content of what it was given, or of what it made. */
+/** Whether the provider rejected the content of its input or of its output. */
 export type Stage = "input" | "output";
 
 /**
@@ -168,11 +168,11 @@ const codeIn = (said: string): string | undefined => /\((E\d{3,4})\)|^(E\d{3,4})
  * start, interrupted, unhealthy, "Director: unexpected error"; of official models: high demand, temporarily unavailable. Not E1001 (out
  * of memory): it would come again.
  */
-const PASSING = ["E1000", "E6716", "E8367", "E8765", "E9828", "E003", "E004"];
+const TRANSIENT_CODES = ["E1000", "E6716", "E8367", "E8765", "E9828", "E003", "E004"];
 
 function isInterrupted(said: string): boolean {
   const code = codeIn(said);
-  if (code !== undefined) return PASSING.includes(code);
+  if (code !== undefined) return TRANSIENT_CODES.includes(code);
   return /prediction interrupted|\(code: PA\)|director: unexpected error/i.test(said);
 }
 

@@ -3,7 +3,7 @@ import { ApiError, failed, readRequestId, succeeded } from "../http/errors.ts";
 import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
 import type { Log } from "../platform/log.ts";
 
-/** For all bodies whose signature is not verified yet: 256 that have not begun. */
+/** For all bodies whose signature is not verified yet: enough for 256 that have not begun. */
 const MAX_UNSIGNED_BYTES = 16 * 1024 * 1024;
 /** Concurrent callbacks that take more than one read, each for milliseconds. More would cost memory under an attack (lab/bench/memory). */
 const MAX_SLOW = 4;

@@ -14,9 +14,9 @@ export type Line = {
   room(most: number): number;
   /** How many it may have open by its own answers. */
   allowed(): number;
-  /** Whether its owner may have one more open at something quick, or at something that nobody knows. */
+  /** Whether its owner may have one more open at a quick target, or at an unknown one. */
   ownerHasPlace(at: "quick" | "unproven"): boolean;
-  /** Without a place: after how many whole milliseconds to try again. Trying costs something, and nobody else waits meanwhile. */
+  /** Without a place: milliseconds until the next try. */
   pauseMs(): number;
 };
 
@@ -33,9 +33,9 @@ export type PlacesSettings = {
   reserve: number;
   /** Work that takes longer is slow, from then on and not only when it ends. */
   slowMs: number;
-  /** How many a shared thing may have open before anybody has had a quick answer of it. */
+  /** How many a shared thing may have open before it has given a quick answer. */
   sharedFirst: number;
-  /** How many an owner may have open at a target that has not answered, and at all targets that have not been quick; after a slow one, one. */
+  /** Per owner, at a target that has not answered, and at all targets that have not been quick; one after a slow answer. */
   targetFirst?: number;
   ownerTrials?: number;
   /** An owner gets at most half of what others' quick work leaves of this part of all places. */
@@ -56,11 +56,11 @@ const NOT_QUICK_PART = 1 / 2;
 /** A shared thing is judged by the last outcome of each of its most recent owners: by most of them, and by several. */
 const RECENT_OWNERS = 16;
 const SEVERAL_OWNERS = 3;
-/** Of each kind; what was used longest ago is forgotten. Some ten megabytes with keys of full length. */
+/** Per kind; the least recently used is dropped. About ten megabytes with keys of full length. */
 const MAX_REMEMBERED = 10_000;
 const MAX_KEY_LENGTH = 255;
 const SHORTEST_PAUSE_MS = 50;
-/** While those that nobody knows have all their places open. */
+/** While unknown targets have all their places open. */
 const CROWDED_PAUSE_MS = 500;
 
 /** What a piece of work counts as: proven to be quick, not known yet, or slow. */
@@ -88,7 +88,7 @@ const NEVER = Number.NEGATIVE_INFINITY;
 const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
 
 /**
- * The places of a process: how many pieces of work it may have open, so that nobody's slow receiver, model or host holds up others.
+ * The places of a process: how many pieces of work it may have open, so that a slow receiver, model or host does not delay other owners.
  *
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:

@@ -5,7 +5,7 @@ import { plansOf, readBy } from "../support/database/plans.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { addReference } from "../support/database/user.ts";
-import { addEndpoint, exchange, heldLanes, record, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
+import { addEndpoint, exchange, leasedLanes, record, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
 
 // A great deal has ended or waits, and little is due: every statement reads the little alone. What counts is how many rows its widest scan
 // reads, those that it discards included, with a plan for its values and with one for any, which later calls of a session may have.
@@ -233,7 +233,7 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
       for (const id of quiet) await seedDeliveries(db.sql, id, 2);
       const claimed = await exchange(sql);
       expect(claimed.deliveries.length).toBeGreaterThanOrEqual(36);
-      expect((await exchange(sql, { held: heldLanes(claimed) })).lost).toEqual([]);
+      expect((await exchange(sql, { held: leasedLanes(claimed) })).lost).toEqual([]);
       const results = claimed.deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
       expect((await record(sql, results)).recorded).toBe(results.length);
     };

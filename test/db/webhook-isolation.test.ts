@@ -7,7 +7,7 @@ import {
   clearWebhooks,
   type Exchanged,
   exchange,
-  heldLanes,
+  leasedLanes,
   type Result,
   readEndpoint,
   readDelivery,
@@ -115,7 +115,7 @@ test.each(HELD)(
   "%s stays open → what is others' is recorded and sent without waiting",
   async (_, hold, own, later = 0) => {
     const { owner, other, endpoint, others, wide, delivery } = scene;
-    const held = heldLanes(claimed);
+    const held = leasedLanes(claimed);
     await db.sql.begin(async (sql) => {
       await hold(sql, scene);
       await impatiently((session) => createProject(session, other));
@@ -157,7 +157,7 @@ test("a result that Postgres refuses → its lane alone is kept back, with the S
 test("no lane can be claimed → the results are recorded all the same, and the answer says why", async () => {
   await rolledBack(db.sql, async (sql) => {
     await sql`alter table keyframe_private.lanes rename to gone`;
-    await expect(exchange(sql, { results, held: heldLanes(claimed) })).rejects.toThrow("The claim failed with 42P01");
+    await expect(exchange(sql, { results, held: leasedLanes(claimed) })).rejects.toThrow("The claim failed with 42P01");
     expect(await readDelivery(sql, scene.delivery)).toMatchObject({ status: "delivered" });
   });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { HeldLane } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
+import type { LeasedLane } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import {
@@ -7,7 +7,7 @@ import {
   clearWebhooks,
   type Exchanged,
   exchange,
-  heldLanes,
+  leasedLanes,
   type Lane,
   type Leased,
   readLane,
@@ -35,7 +35,7 @@ const perEndpoint = (deliveries: Leased[]) => {
 /** Records these as delivered and takes more, as the holder of all lanes of the answer. */
 const goOn = (claimed: Exchanged, done: Leased[], more = true) => {
   const ids = new Set(idsOf(done));
-  const held = heldLanes(claimed, { sending: (id) => !ids.has(id), more });
+  const held = leasedLanes(claimed, { sending: (id) => !ids.has(id), more });
   return exchange(db.sql, { results: delivered(done), held });
 };
 
@@ -210,7 +210,7 @@ describe("a lease", () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const claimed = await exchange(db.sql, { leaseSeconds: 60 });
     for (const seconds of [50, 100, 170]) {
-      const { lost } = await exchange(db.sql, { held: heldLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
+      const { lost } = await exchange(db.sql, { held: leasedLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
       expect(lost).toEqual([]);
       expect((await exchange(db.sql, { at: fromNow(seconds + 55) })).deliveries).toEqual([]);
     }
@@ -221,7 +221,7 @@ describe("a lease", () => {
     await seedDeliveries(db.sql, endpoint, 1);
     const claimed = await exchange(db.sql, { leaseSeconds: 60 });
     const version = async (seconds: number) => {
-      await exchange(db.sql, { held: heldLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
+      await exchange(db.sql, { held: leasedLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
       return (await db.sql`select ctid::text from keyframe_private.lanes where id = ${endpoint}`)[0]?.ctid;
     };
     const [first, second, third] = [await version(1), await version(19), await version(21)];
@@ -236,7 +236,7 @@ describe("a lease", () => {
       await sql`update keyframe_private.lanes set served_at = served_at where id = ${endpoint}`;
       await db.sql.begin(async (other) => {
         await other`set local lock_timeout = '2 s'`;
-        const held = [{ ...(heldLanes(claimed)[0] as HeldLane), sending: [] }];
+        const held = [{ ...(leasedLanes(claimed)[0] as LeasedLane), sending: [] }];
         const { lanes, lost } = await exchange(other, { held });
         expect([lanes, lost]).toEqual([[], []]);
       });
@@ -318,7 +318,7 @@ describe("turns", () => {
     await seedDeliveries(db.sql, held, 40);
     const claimed = await exchange(db.sql);
     for (const endpoint of others) await seedDeliveries(db.sql, endpoint, 20);
-    const holding = { held: heldLanes(claimed, { sending: (id) => id === claimed.deliveries[0]?.id }) };
+    const holding = { held: leasedLanes(claimed, { sending: (id) => id === claimed.deliveries[0]?.id }) };
     const crowded = await exchange(db.sql, { ...holding, maxLanes: 2, smallLane: 8 });
     expect([...perEndpoint(crowded.deliveries).values()]).toEqual([2, 2]);
     expect(perEndpoint(crowded.deliveries).has(held)).toBe(false);
@@ -352,7 +352,7 @@ describe("turns", () => {
     const [endpoint = ""] = await addEndpoints(1);
     await seedDeliveries(db.sql, endpoint, 20);
     const { lanes } = await exchange(db.sql, { at: fromNow(3600) });
-    await exchange(db.sql, { held: heldLanes({ lanes }, { sending: () => false, more: false }), maxLanes: 0 });
+    await exchange(db.sql, { held: leasedLanes({ lanes }, { sending: () => false, more: false }), maxLanes: 0 });
     expect((await exchange(db.sql)).deliveries).toHaveLength(16);
   });
 
@@ -367,7 +367,7 @@ describe("turns", () => {
   test("a lane is given back for a pause → due when that ends, or at once when something arrives", async () => {
     const [quiet = "", busy = ""] = await addEndpoints(2);
     for (const endpoint of [quiet, busy]) await seedDeliveries(db.sql, endpoint, 1);
-    const held = heldLanes(await exchange(db.sql), { sending: () => false, more: false });
+    const held = leasedLanes(await exchange(db.sql), { sending: () => false, more: false });
     await exchange(db.sql, { held: held.map((lane) => ({ ...lane, pause_ms: 2_000 })), maxLanes: 0 });
     expect((await exchange(db.sql)).deliveries).toEqual([]);
     await seedDeliveries(db.sql, busy, 1);

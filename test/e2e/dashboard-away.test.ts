@@ -9,7 +9,7 @@ const visit = visitDashboard();
 const API = "**/functions/v1/api/**";
 
 /** In the words of the banner. */
-const AWAY = "Cannot reach the service. Retrying; this page may be out of date.";
+const UNREACHABLE = "Cannot reach the service. Retrying; this page may be out of date.";
 const OFFLINE = "You are offline.";
 
 /** Somebody on the page of their projects, of which there is one. */
@@ -34,13 +34,13 @@ test("a service that does not answer → a banner, and what was read stays; when
   const { page } = await atProjects();
   await page.route(API, (route) => route.abort());
   await follow(page, "Webhooks");
-  await page.getByText(AWAY).waitFor();
+  await page.getByText(UNREACHABLE).waitFor();
   await follow(page, "Projects");
   await page.getByRole("article").getByText("Harbour").first().waitFor();
   await follow(page, "Webhooks");
   await page.unroute(API);
   await page.getByRole("heading", { name: "No endpoints yet" }).waitFor({ timeout: BACK_WITHIN_MS });
-  await gone(page, AWAY);
+  await gone(page, UNREACHABLE);
 });
 
 test("a form sent while the service is away → says so and keeps what was typed; sent again, it is done once", async () => {
@@ -249,11 +249,11 @@ test("a text is saved, then the service does not answer → the button ends, and
   const prompt = page.getByLabel("Prompt", { exact: true });
   await prompt.fill("A harbour at noon");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText(AWAY).waitFor();
+  await page.getByText(UNREACHABLE).waitFor();
   await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
   await gone(page, "Not saved");
   expect(await prompt.inputValue()).toBe("A harbour at noon");
-  expect(await page.getByRole("alert").allTextContents()).toEqual([AWAY]);
+  expect(await page.getByRole("alert").allTextContents()).toEqual([UNREACHABLE]);
 });
 
 test("a step is started, then the service does not answer → the button ends, and the run shows: nobody starts it twice", async () => {
@@ -261,7 +261,7 @@ test("a step is started, then the service does not answer → the button ends, a
   const card = stepCard(page, "First frame");
   const generate = card.getByRole("button", { name: /^Generate/ });
   await generate.click();
-  await page.getByText(AWAY).waitFor();
+  await page.getByText(UNREACHABLE).waitFor();
   await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
   await card.getByRole("button", { name: /^Cancel:/ }).waitFor();
   expect(await generate.getAttribute("aria-disabled")).toBe("true");

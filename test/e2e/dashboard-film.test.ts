@@ -255,7 +255,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Download" }).press("Enter");
-  const missing = "No video yet: shot 1, “The boat leaves”. Generate it, or take the shot out of the film.";
+  const missing = "No video yet: shot 1, “The boat leaves”. Generate it, or remove the shot from the film.";
   await page.getByRole("dialog", { name: "Download film" }).getByText(missing).waitFor();
   await expectGoodLooks(page);
   await page.getByRole("button", { name: "Cancel" }).press("Enter");

@@ -122,7 +122,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
   await frame.getByText("Done", { exact: true }).waitFor();
   expect(await page.getByText("Used for the next video").count()).toBe(0);
   await untilShows(madeFrom, older);
-  await video.getByText("Made with another first frame than the one selected.").waitFor();
+  await video.getByText("Made with a first frame that is not the selected one.").waitFor();
   await expectGoodLooks(page);
 });
 

@@ -96,7 +96,7 @@ test("docs/quickstart.md and docs/going-live.md → every command works: a film 
       .sort(),
   );
 
-  const film = await Deno.readFile(`${parent}/my-app/film.mp4`);
+  const film = await Deno.readFile(`${parent}/my-app/video.mp4`);
   expect(new TextDecoder().decode(film.slice(4, 8))).toBe("ftyp");
   expect(said.join("")).toContain("video succeeded");
   const slugs = new Set(scene.platform.uploads.map(({ slug }) => slug));

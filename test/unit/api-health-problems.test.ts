@@ -146,9 +146,9 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     /^2 webhook endpoints cannot be signed for: .* rotate their secrets\.$/,
   ],
   [
-    "a transaction that holds rows",
+    "a transaction that has locked rows",
     { blockers: [BLOCKER] },
-    /^A transaction of app has been open for 21 s and holds rows of keyframe\.projects: .*pg_terminate_backend\(7\)/,
+    /^A transaction of app has been open for 21 s and has locked rows of keyframe\.projects: .*pg_terminate_backend\(7\)/,
   ],
   [
     "a transaction that has locked a table, and others that wait behind one another",
@@ -175,7 +175,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
         { part: "costs", code: "55P03" },
       ],
     },
-    /^Locked for over 0\.3 s, so not read: predictions, costs\. Nobody holds them any more: ask again\.$/,
+    /^Locked for over 0\.3 s, so not read: predictions, costs\. The locks are released by now: ask again\.$/,
   ],
   [
     "parts that there was no time for",
@@ -347,7 +347,7 @@ test.each<[string, Part<"jobs">, RegExp]>([
       sweep: { ...JOB, lastSuccessSeconds: 61.2, isLate: true },
       prune: { ...JOB, lastSuccessSeconds: null, isLate: true },
     },
-    /^Jobs have not ended well for too long: keyframe-sweep \(61 s ago\), keyframe-prune \(not in its log\)\. .*pg_cron is off/,
+    /^Jobs have not succeeded for too long: keyframe-sweep \(61 s ago\), keyframe-prune \(not in its log\)\. .*pg_cron is off/,
   ],
 ])("a job %s → one problem, which names it and says what to do", (_, jobs, sentence) => {
   expect(problemsOf(figures({ jobs }))).toEqual([expect.stringMatching(sentence)]);

@@ -230,7 +230,9 @@ const reason = (words: string) => [
 test("no shots, no video, no encoder, too large, stopped, a file that takes no more → each ends with its code and sentence", async () => {
   const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
   expect(await refused("[]")).toEqual(["video_missing", "This film has no shots yet."]);
-  expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(reason("shot 2 is no video that it can read"));
+  expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(
+    reason("shot 2 is not a video that it can read"),
+  );
   const [code] = await refused(`[makeShot(1)], { downloads: new Map([["0.mp4", { size: 1_000_000_001 }]]) }`);
   expect(code).toBe("too_large");
   const stopAtSecond = `const stopped = new AbortController();

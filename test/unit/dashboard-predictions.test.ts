@@ -119,11 +119,11 @@ describe("why a take is outdated", () => {
   const [replaced, last] = [at(1, "succeeded"), at(2, "succeeded")];
 
   test.each<[why: string, first: Prediction | null | undefined, last: Prediction | null, words: string]>([
-    ["another first frame is selected", replaced, shown, "Made with another first frame than the one selected."],
+    ["another first frame is selected", replaced, shown, "Made with a first frame that is not the selected one."],
     ["its last frame was deleted", shown, null, "Its last frame was deleted."],
-    ["both", replaced, null, "Made with another first frame than the one selected. Its last frame was deleted."],
+    ["both", replaced, null, "Made with a first frame that is not the selected one. Its last frame was deleted."],
     ["a frame of another project is current", { ...last, projectId: "another" }, null, "Its last frame was deleted."],
-    ["not read yet", undefined, shown, "Made with another frame than the one selected."],
+    ["not read yet", undefined, shown, "Made with a frame that is not the selected one."],
   ])("%s → said", (_, first, other, words) => {
     const frames = [
       { name: "first frame", frame: first },

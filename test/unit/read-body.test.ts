@@ -239,7 +239,7 @@ describe("permits for bodies that take more than one read", () => {
     expect([first.is, second.is]).toEqual([10, 500 * KIB]);
   });
 
-  test("every permit is held by a body that has stalled for half a second → the next body gets the oldest one's", async () => {
+  test("every permit belongs to a body that has stalled for half a second → the next body gets the oldest one's", async () => {
     const { clock, read } = start(1024 * KIB, 2);
     const stalled = [follow(read(post(large().body, announced), LARGE))];
     await clock.pass(0.3);

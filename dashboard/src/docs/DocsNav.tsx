@@ -22,7 +22,7 @@ const placeOf = (guide: Guide): Place => ({ to: addressOf(guide, ""), label: gui
 const READ = GUIDES.filter(({ isReference }) => !isReference).map(placeOf);
 const LOOK_UP = GUIDES.filter(({ isReference }) => isReference).map(placeOf);
 
-/** More is no answer to a search. */
+/** A search shows at most this many. */
 const MOST_FOUND = 12;
 
 /** All guides and operations, or those that a search finds. `shown`: the name of the guide that is open. */

@@ -38,7 +38,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       const { signal } = running.current;
       setProgress(null);
       const name = `${safeFileName(film.title)}.${format}`;
-      // First, because a browser opens its window only just after a click. Undefined: it has none.
+      // First: a browser opens its file window only right after a click. Undefined: the browser has none.
       const file = await window.showSaveFilePicker?.({ suggestedName: name }).catch(nullIfAborted);
       if (file === null) return null;
       try {
@@ -82,7 +82,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
             label="One MP4"
             description="Made in this browser, in the size of the first shot. Where the browser cannot make AAC, sound that is encoded again is Opus, which some players do not play."
           />
-          <Radio value="zip" label="A zip of the shots" description="With the command by which ffmpeg joins them." />
+          <Radio value="zip" label="A zip of the shots" description="With the ffmpeg command that joins them." />
         </Stack>
       </Radio.Group>
       {missing !== null && <Text size="sm">{missing}</Text>}
@@ -98,7 +98,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
   );
 }
 
-/** Nothing was chosen in the browser's window. */
+/** Whether the user closed the browser's file window. */
 function nullIfAborted(error: unknown): null {
   if (error instanceof DOMException && error.name === "AbortError") return null;
   throw error;

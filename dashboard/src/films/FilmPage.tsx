@@ -162,7 +162,7 @@ type ShotVideo = Pick<Shot, "projectId" | "title"> & { number: number; video: Pr
 type FilmPlayerProps = {
   videos: ShotVideo[];
   shown: ShotVideo;
-  /** Of all shots. */
+  /** For all shots. */
   count: number;
   /** Whether somebody plays the film. */
   isAsked: boolean;

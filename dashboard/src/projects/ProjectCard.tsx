@@ -7,7 +7,7 @@ import { IconMovie } from "../ui/icons.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
 import classes from "./projects.module.css";
 import { StepMark } from "../steps/status.tsx";
-import { FILM_ORDER } from "../steps/status-words.ts";
+import { PLAYING_ORDER } from "../steps/status-words.ts";
 import { TakePicture } from "../steps/TakePicture.tsx";
 import screen from "../steps/screen.module.css";
 
@@ -33,7 +33,7 @@ export function ProjectCard({ project }: { project: ListedProject }) {
         {textPrompt}
       </Text>
       <Stack component="ul" gap={4} my="sm" className="plain-list" aria-label="Steps">
-        {FILM_ORDER.map((step) => (
+        {PLAYING_ORDER.map((step) => (
           <StepMark key={step} step={step} latest={predictions?.[step] ?? null} take={takes?.[step] ?? null} />
         ))}
       </Stack>

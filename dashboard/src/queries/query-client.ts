@@ -14,7 +14,7 @@ const READ_AGAIN_MS = 10_000;
 
 /** For a mutation that changes nothing that is shown. */
 export const CHANGES_NOTHING = { readsAgain: "never" };
-/** For a mutation whose change is shown already: it does not wait until it is read. */
+/** Optimistic update: do not wait for the refetch. */
 export const IS_SHOWN = { readsAgain: "meanwhile" };
 
 /**

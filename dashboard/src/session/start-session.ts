@@ -3,7 +3,7 @@ import { type GoTrueClient, isAuthRetryableFetchError, type Session } from "@sup
 /** After this the page shows without a session; it is restored when Auth answers. */
 const TIMEOUT_MS = 5_000;
 
-const AWAY = "Cannot reach the service. You stay signed in: the page continues when the service is back.";
+const UNREACHABLE = "Cannot reach the service. You stay signed in: the page continues when the service is back.";
 
 export type RestoredSession = { session: Session | null; notice: Notice };
 
@@ -16,11 +16,11 @@ export async function restoreSession(auth: GoTrueClient): Promise<RestoredSessio
   });
   const read = auth.getSession().then(({ data, error }): RestoredSession => {
     if (data.session !== null) return { session: data.session, notice: null };
-    return { session: null, notice: hasEnded ? ENDED : isAuthRetryableFetchError(error) ? AWAY : null };
+    return { session: null, notice: hasEnded ? ENDED : isAuthRetryableFetchError(error) ? UNREACHABLE : null };
   });
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<RestoredSession>((resolve) => {
-    timer = setTimeout(() => resolve({ session: null, notice: AWAY }), TIMEOUT_MS);
+    timer = setTimeout(() => resolve({ session: null, notice: UNREACHABLE }), TIMEOUT_MS);
   });
   return await Promise.race([read, late]).finally(() => {
     clearTimeout(timer);

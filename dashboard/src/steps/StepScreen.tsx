@@ -17,7 +17,7 @@ type Props = {
   poster?: string | undefined;
   /** It is the frame of the shot before, in place of one that the step does not have. */
   isStandIn?: boolean;
-  /** Of a video only its first picture. */
+  /** For a video only its first picture. */
   isStill?: boolean;
 };
 

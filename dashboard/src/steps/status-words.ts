@@ -1,8 +1,8 @@
 import type { Prediction, PredictionStatus, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
 
-/** In the order of the film. */
-export const FILM_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];
+/** In the order in which they play. */
+export const PLAYING_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];
 
 export const STEP_NAME: Record<Step, string> = {
   "first-frame": "First frame",
@@ -47,7 +47,7 @@ export function stepWords(latest: Prediction, take: Prediction | null): string {
 export const timedOf = (latest: Prediction, take: Prediction | null): Prediction =>
   take !== null && isEarlier(latest, take) && !isRunning(latest) ? take : latest;
 
-/** Whose icon and colour a step has: a canceled run is no fault of a step that is done. */
+/** Whose icon and colour a step has: a canceled run does not make a finished step look broken. */
 export const markedOf = (latest: Prediction | null, take: Prediction | null): Prediction | null =>
   latest?.status === "canceled" ? (take ?? latest) : latest;
 
@@ -71,9 +71,9 @@ export function outdatedWords(
   const reasons = frames.flatMap(({ name, frame }) => {
     if (frame === null) return [`Its ${name} was deleted.`];
     const isReplaced = frame?.projectId === projectId && !shown.includes(frame.predictionId);
-    return isReplaced ? [`Made with another ${name} than the one selected.`] : [];
+    return isReplaced ? [`Made with a ${name} that is not the selected one.`] : [];
   });
-  return reasons.join(" ") || "Made with another frame than the one selected.";
+  return reasons.join(" ") || "Made with a frame that is not the selected one.";
 }
 
 /** Errors whose message already says what to do. */
@@ -103,7 +103,7 @@ export function failureTitle({ code, stage }: NonNullable<Prediction["error"]>):
   return stage === "input" ? "Prompt or image rejected" : stage === "output" ? "Result rejected" : "Content rejected";
 }
 
-/** Of an error that no other prompt or image fixes. */
+/** For an error that no other prompt or image fixes. */
 const TOO_LARGE =
   "Choose a lower resolution, a shorter video or another model, or ask an administrator to raise the upload limit in Storage.";
 

@@ -15,7 +15,7 @@ export type StepOptions = {
   /** Instead of the project's: the path of an uploaded image, or the id of a frame of another project. */
   firstFrame: string | null;
   lastFrame: string | null;
-  /** Of a video. */
+  /** For a video. */
   usesLastFrame: boolean;
   /** What was chosen, by the names of the controls. A control that is absent has the model's default. */
   values: Record<string, Value>;
@@ -34,7 +34,7 @@ export const NO_OPTIONS: StepOptions = {
 export type Settings = Partial<Record<Step, StepOptions>>;
 export const NO_SETTINGS: Settings = {};
 
-/** The name of the draft that holds them. */
+/** The name of the draft that stores them. */
 export const settingsDraft = (projectId: string): string => `settings ${projectId}`;
 
 /** What the next shot takes over: neither the prompts nor the frames. */
@@ -65,7 +65,7 @@ export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Mo
 /** Controls that have their own place: the prompt, the images, and the aspect ratio, which is the project's. */
 const ELSEWHERE = new Set(["prompt", "firstFrame", "lastFrame", "referenceImages", "aspectRatio"]);
 
-/** As people think of them; others come after these. */
+/** The order of display; other controls follow. */
 const ORDER = ["resolution", "durationSeconds", "audio", "seed", "negativePrompt"];
 const placeOf = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
 const byPlace = ([one]: [string, unknown], [other]: [string, unknown]): number => placeOf(one) - placeOf(other);
@@ -88,7 +88,7 @@ export function maxReferences(
   return step === "video" && excludes.includes("firstFrame") ? 0 : max;
 }
 
-/** What other choices leave no choice of. */
+/** Controls whose value other choices force. */
 export function forcedValues(model: Model, { values }: StepOptions, withLastFrame: boolean): Record<string, Value> {
   const byFrame = withLastFrame ? model.controls.lastFrame?.forces : undefined;
   const all = { ...byFrame };

@@ -13,7 +13,7 @@ import { type Fact, factsOf } from "../steps/step-options.ts";
 import { TakeMenu } from "./TakeMenu.tsx";
 import { useModelLabel } from "../queries/use-models.ts";
 
-/** Changes what is looked at, as the address has it. */
+/** Changes the open view in the address. */
 export type Look = (at: Partial<Record<"step" | "history" | "take", string | null>>) => void;
 
 export type TakesProps = {
@@ -26,7 +26,7 @@ type Props = TakesProps & {
   prediction: Prediction;
   /** The one that it is compared with: the inputs that differ are marked. */
   other?: Prediction | undefined;
-  /** More of a text are cut. */
+  /** Longer texts are cut. */
   lines?: number | undefined;
   /** More buttons. */
   children?: ReactNode;

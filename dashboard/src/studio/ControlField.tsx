@@ -9,7 +9,7 @@ type Props = {
   control: ModelControl;
   /** Undefined: nothing is chosen, and the model has no default. */
   value: Value | undefined;
-  /** Another choice leaves no choice of this one. */
+  /** Another choice forces its value. */
   isForced: boolean;
   /** Undefined: the model's default again. */
   onChange: (value: Value | undefined) => void;

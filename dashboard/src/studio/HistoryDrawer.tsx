@@ -121,14 +121,14 @@ export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Pr
   );
 }
 
-/** The time, and what is not as it should be. */
+/** The time, and any problem. */
 const stateWords = (prediction: Prediction): string[] => [
   relativeTime(prediction.createdAt, Date.now()),
   ...(prediction.status === "succeeded" || isRunning(prediction) ? [] : [statusWords(prediction)]),
   ...(prediction.hidden ? ["Hidden"] : []),
 ];
 
-/** In words, those inputs of a prediction that are not the same for all of them. Its pictures are seen. */
+/** The inputs in which the predictions differ, in words. Pictures are shown, not described. */
 function useDifferences(all: Prediction[]): (prediction: Prediction) => string[] {
   const labelOf = useModelLabel();
   const wordsOf = (one: Prediction) =>

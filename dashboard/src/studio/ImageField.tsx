@@ -12,7 +12,7 @@ type Props = {
   project: ProjectWithPredictions;
   label: string;
   description?: string;
-  /** Of one image. */
+  /** For one image. */
   noun: string;
   addLabel: string;
   /** Paths of uploaded images, or ids of frames. */

@@ -18,9 +18,9 @@ import classes from "./strip.module.css";
 type Props = {
   project: ProjectWithPredictions;
   step: Step;
-  /** It is what to do next on this page. */
+  /** Whether it is the next action on this page. */
   isNext: boolean;
-  /** It takes the place of a frame of another shot. */
+  /** Whether it replaces a frame of another shot. */
   isOwn: boolean;
   /** What would be started. */
   choices: Choices;

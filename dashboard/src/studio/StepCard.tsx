@@ -31,7 +31,7 @@ type Props = {
   isNext: boolean;
   /** The frame of another shot that it starts on or looks like, or that stands for its first frame. */
   startsOn: Prediction | null;
-  /** Of this step only. */
+  /** For this step only. */
   children?: ReactNode;
   /** The one that a phone shows after a reload. */
   isLookedAt: boolean;

@@ -180,6 +180,6 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
 
 function aboutModel({ notes = "", acceptsFaces, shutdownAt }: Model): string | undefined {
   const ends = shutdownAt === null ? "" : `Ends on ${new Date(shutdownAt).toLocaleDateString()}.`;
-  const faces = acceptsFaces === "no" && !/faces/i.test(notes) ? "Takes no images with people's faces." : "";
+  const faces = acceptsFaces === "no" && !/faces/i.test(notes) ? "Does not accept images with people's faces." : "";
   return [notes, faces, ends].filter((one) => one !== "").join(" ") || undefined;
 }

@@ -8,11 +8,11 @@ import { readAgain } from "../queries/query-client.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { useChangeProject, useProject, runningOf } from "../queries/project-queries.ts";
-import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../steps/status-words.ts";
+import { PLAYING_ORDER, STATUS_WORD, STEP_NAME } from "../steps/status-words.ts";
 import { errorSentence, isGone } from "../ui/errors.ts";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
-import { FilmStrip } from "./FilmStrip.tsx";
+import { StepStrip } from "./StepStrip.tsx";
 import { ImageField } from "./ImageField.tsx";
 import screen from "../steps/screen.module.css";
 import classes from "./studio.module.css";
@@ -77,7 +77,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
         </Box>
         <ReferenceImage project={project} />
       </Group>
-      <FilmStrip project={project} texts={texts} />
+      <StepStrip project={project} texts={texts} />
       {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} before={project} />}
       <StatusAnnouncer predictions={predictions} />
     </>
@@ -119,7 +119,7 @@ function generateByKeys(event: KeyboardEvent): void {
 
 /** Announces status changes to screen readers, not progress or time. */
 function StatusAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions">) {
-  const now = FILM_ORDER.map((step) => {
+  const now = PLAYING_ORDER.map((step) => {
     const prediction = predictions[step];
     return prediction === null ? "" : `${STEP_NAME[step]}: ${STATUS_WORD[prediction.status]}.`;
   });
@@ -164,7 +164,7 @@ function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project
   );
 }
 
-/** Of a height of 1. */
+/** The width for a height of 1. */
 function widthOf(ratio: string): number {
   const [width = 1, height = 1] = ratio.split(":").map(Number);
   return width / height;

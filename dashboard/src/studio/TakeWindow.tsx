@@ -57,7 +57,7 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
   );
 }
 
-/** Videos that are further apart are brought together. Less is not seen, and each seek is. */
+/** Videos that are further apart are brought together. Smaller drift is invisible; a seek is not. */
 const APART_S = 0.15;
 
 /** Plays, pauses and moves all videos in it together. The longest leads, and a shorter one waits at its end. */

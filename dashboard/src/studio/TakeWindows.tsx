@@ -1,5 +1,5 @@
 import type { Prediction } from "../../../client/index.ts";
-import { FILM_ORDER } from "../steps/status-words.ts";
+import { PLAYING_ORDER } from "../steps/status-words.ts";
 import { useLast } from "../ui/window-focus.ts";
 import type { Look, TakesProps } from "./AboutTake.tsx";
 import { HistoryDrawer } from "./HistoryDrawer.tsx";
@@ -15,7 +15,7 @@ type Props = TakesProps & {
 
 /** The history of a step, and above it the take that is looked at. */
 export default function TakeWindows({ history, enlarged, look, onEnlarge, ...about }: Props) {
-  const step = useLast(FILM_ORDER.find((one) => one === history) ?? null);
+  const step = useLast(PLAYING_ORDER.find((one) => one === history) ?? null);
   const ids = useLast(enlarged);
   return (
     <>

@@ -9,24 +9,24 @@ const DOLLARS = new Intl.NumberFormat(undefined, {
   maximumFractionDigits: 6,
 });
 
-/** Micro-dollars with every digit, so that no cost looks like nothing. */
+/** Micro-dollars with every digit, so that a small cost is not shown as zero. */
 export const dollars = (micros: number): string => DOLLARS.format(micros / 1_000_000);
 
-/** Of a start, to stand beside its button. */
+/** The cost of a start, to show beside its button. */
 export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
   if (estimateMicros !== null) return `about ${dollars(estimateMicros)}`;
   return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
 }
 
-/** Why the budgets would refuse a start now; null when they would not. */
+/** Why the budgets would refuse a start now; null if they would not. */
 export function overBudgetWords({ withinBudget, availableMicros, atMostMicros }: Estimate): string | null {
   if (withinBudget) return null;
   if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)
-    return "Your budget admits only known prices. Choose another model.";
+    return "Your budget needs a known price. Choose another model.";
   return availableMicros !== null && (atMostMicros ?? 0) > availableMicros
     ? `Your budget has ${dollars(availableMicros)} left. Choose a cheaper model, resolution or length.`
-    : "The service admits no such start now. Try again later.";
+    : "The service's budget does not admit this start now. Try again later.";
 }
 
 /** Of a prediction. */
@@ -44,16 +44,16 @@ export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner
   const left =
     scope === "owner"
       ? `Your budget for ${name} has ${dollars(availableMicros)} of ${dollars(limitMicros)} left`
-      : `The budget of all users for ${name} has not enough left`;
+      : `The budget of all users for ${name} does not have enough left`;
   return `${left}; this start can cost ${dollars(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it resets.`;
 }
 
 type Sums = Pick<Usage["groups"][number], "settledMicros" | "heldMicros" | "unknownMicros">;
 
-/** What may still be billed, at the most. */
+/** Upper bound for what may still be billed. */
 export const openOf = ({ heldMicros, unknownMicros }: Sums): number => heldMicros + unknownMicros;
 
-/** The sum of all groups with the most of what is open. */
+/** The sum of all groups, with the upper bound for open costs. */
 export const sumWords = ({ groups }: Usage): string =>
   dollars(groups.reduce((sum, group) => sum + group.settledMicros + openOf(group), 0));
 

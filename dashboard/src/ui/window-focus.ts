@@ -55,7 +55,7 @@ export function KeepFocus(): null {
   return null;
 }
 
-/** Of a form that is not sent: focuses its first field with an error. */
+/** For a form that is not sent: focuses its first field with an error. */
 export const focusFirstError =
   (form: { getInputNode(path: string): HTMLElement | null }) =>
   (errors: object): void =>

@@ -12,9 +12,9 @@ export const requestId = z.string().meta({
 const retryAfter = z
   .string()
   .optional()
-  .meta({ description: "How many seconds to wait before you read again.", example: "2", header: { id: "RetryAfter" } });
+  .meta({ description: "Seconds to wait before the next read.", example: "2", header: { id: "RetryAfter" } });
 const mustWait = retryAfter.unwrap().meta({
-  description: "How many seconds to wait before you try again.",
+  description: "Seconds to wait before the next attempt.",
   example: "2",
   header: { id: "MustWait" },
 });
@@ -39,7 +39,7 @@ const replayed = z
   .string()
   .optional()
   .meta({
-    description: "true when the request repeats an earlier one and this is its answer.",
+    description: "true when this is the stored answer to an earlier request with the same key.",
     example: "true",
     header: { id: "IdempotencyReplayed" },
   });
@@ -127,7 +127,7 @@ const waitForEnd = z
   .optional()
   .meta({
     description:
-      "wait=N: holds the answer until the prediction has ended, for at most N (up to 25) seconds. With many waits of one user at once, further ones are answered at once.",
+      "wait=N: answers when the prediction has ended, or after N seconds (at most 25). When you have too many waits open, further ones are answered at once.",
     param: { id: "PreferWaitForEnd" },
   });
 const waitForChange = z
@@ -135,7 +135,7 @@ const waitForChange = z
   .optional()
   .meta({
     description:
-      "wait=N: holds the answer until the status differs from that of If-None-Match (without it: from the current one), for at most N (up to 25) seconds. With many waits of one user at once, further ones are answered at once.",
+      "wait=N: answers when the status differs from that of If-None-Match (without it: from the current one), or after N seconds (at most 25). When you have too many waits open, further ones are answered at once.",
     param: { id: "PreferWaitForChange" },
   });
 

@@ -106,8 +106,8 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   spending_stopped: "The administrator has stopped new generations for now. Nothing was started. Try again later.",
   forbidden: "`Keyframe-User` came without the project's secret key, or beside a session. Only a server may send it.",
   client_not_allowed:
-    "The token is that of an app (OAuth client) that may not do this for its user. Sign in to the service itself, or ask its administrator to allow the app.",
-  not_found: "There is nothing at this path, or nothing of yours with this identifier.",
+    "The token belongs to an app (OAuth client) that may not do this for its user. Sign in to the service itself, or ask its administrator to allow the app.",
+  not_found: "Nothing exists at this path, or none of your resources has this identifier.",
   user_not_found:
     "No user with the id in `Keyframe-User` can sign in: it is unknown, or the account was deleted or banned.",
   method_not_allowed: "The path does not support this method. `Allow` lists the methods it supports.",
@@ -123,11 +123,11 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   unsupported_media_type: "The path does not support this Content-Type.",
   idempotency_mismatch: "The Idempotency-Key was used for another request in the last 24 hours. Send a new one.",
   unsupported_input:
-    "The model does not take part of this input. Nothing was charged. `message` says what it takes, and which models take that part: choose one, or leave that part out.",
+    "The model does not accept a part of this input. Nothing was charged. `message` says what it accepts, and which models accept that part: choose one of them, or leave the part out.",
   price_unknown:
-    "There is a budget, and no price is known for this model and input. Choose another model, or ask the administrator for its price.",
+    "A budget applies, but no price is known for this model and input. Choose another model, or ask the administrator for its price.",
   rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
-  internal: "An error of the service. Try again; if it persists, report the requestId.",
+  internal: "The service failed. Try again; if it persists, report the requestId.",
   unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",
   schema_outdated:
     "The database lacks migrations of this version. The operator of the service applies them; then try again.",

@@ -66,7 +66,7 @@ export const filmOperations = {
     summary: "Change a film, or the order of its shots",
     description:
       "Send at least one field; fields you leave out keep their value. `projectIds` is the whole list: a project that is not in it leaves the film, and is not deleted.\n\n" +
-      "Send `If-Match` with the film's ETag, so that no shot is lost that somebody else has added: the request fails with `precondition_failed` if the film has changed since. Read it again.\n\n" +
+      "Send `If-Match` with the film's ETag, so that you do not remove a shot that somebody else has added: the request fails with `precondition_failed` if the film has changed since. Read it again.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same. With `If-Match` it can answer `precondition_failed` because the first one succeeded: read the film.",
     caller: "session",
     path: filmPath,

@@ -14,10 +14,10 @@ import type { Operation } from "./operation.ts";
 const { projectId, firstFrameId, lastFrameId, videoId, referenceImagePath } = SAMPLE;
 
 const PAID =
-  "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (`Prefer: wait=N` holds it for up to 25 seconds): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
+  "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (with `Prefer: wait=N` the service waits up to 25 seconds for the end): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
   "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is charged again." +
-  "\n\nWhat the model would ignore or refuse is `unsupported_input`, before any charge: `message` names the value, what the model takes, and the models that take it; `GET /api/models` has all of it. `model_unavailable` means that the model you named is not available any more: choose another, or name none." +
-  "\n\nWhere there is a budget, a start holds the most that it can cost (`cost` of the answer), until it ends. `budget_exceeded` means that this is more than is left; `budget` has the figures.";
+  "\n\nAn input that the model would ignore or refuse fails with `unsupported_input`, before any charge: `message` names the value, what the model accepts, and the models that accept it. `GET /api/models` lists what each model accepts. `model_unavailable` means that the model you named is not available any more: choose another, or name none." +
+  "\n\nWhere there is a budget, a start reserves the upper bound of its cost (`cost` in the answer) until it ends. `budget_exceeded` means that less than that is left; `budget` has the figures.";
 
 const OVER_BUDGET = ["budget_exceeded", "spending_stopped", "price_unknown"] as const;
 
@@ -36,7 +36,7 @@ const priced = {
   method: "POST",
   tag: "Generation",
   description:
-    "Takes the body of a start and makes every check of a start, so what a start would refuse is refused here. Budgets refuse nothing here: `withinBudget` says whether they would. It stores nothing, starts nothing and costs nothing; it counts as a read.\n\n" +
+    "Send the body of a start. It is checked like a start and refused with the same errors, except for budgets: `withinBudget` says whether they would admit the start. Nothing is stored, started or charged; it counts as a read.\n\n" +
     "Amounts are in millionths of a dollar. `estimateMicros` is null when no price of the model is known for this input. The provider's invoice decides.",
   changesNothing: true,
   caller: "session",
@@ -45,13 +45,13 @@ const priced = {
   errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable"],
 } as const;
 
-/** One operation for each step, not a path parameter, as for the starts. */
+/** One operation for each step, as for the starts. */
 const read = {
   method: "GET",
   tag: "Generation",
   description:
     "Returns the stored state, without a call to the provider and without a charge. A generation that failed is a successful read: `data.status` is `failed` and `data.error` says why.\n\n" +
-    "While it runs, wait the seconds in `Retry-After` before you read again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. `Prefer: wait=N` holds the answer until the status changes, for up to 25 seconds. `output.url` ends at `expiresAt`: read again for a new URL.",
+    "While it runs, wait the seconds in `Retry-After` before you read again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. With `Prefer: wait=N` the service waits up to 25 seconds for a change of status. `output.url` ends at `expiresAt`: read again for a new URL.",
   caller: "session",
   query: readPredictionQuery,
   status: 200,
@@ -79,9 +79,9 @@ export const generationOperations = {
     method: "GET",
     at: "/models",
     tag: "Generation",
-    summary: "List the models of each step, with what they take",
+    summary: "List the models of each step with their controls",
     description:
-      "Returns the models that a start may name, in the order in which to offer them, with the values, ranges and defaults of each control: build your form from it. The prices of a model are those of the provider. The controls have the names of a start's fields; `firstFrame`, `lastFrame` and `referenceImages` stand for the images. An administrator can change the list at any time.",
+      "Returns the models of each step in display order, with the values, ranges and defaults of each control: build your form from them. Prices are the provider's. A control has the name of the field of a start that sets it; `firstFrame`, `lastFrame` and `referenceImages` stand for the images. An administrator can change the list at any time.",
     caller: "session",
     status: 200,
     answer: modelList,

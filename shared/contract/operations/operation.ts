@@ -22,8 +22,8 @@ export type Operation = {
   /** Markdown: its effect, its cost, and what to do when it fails. */
   description: string;
   /**
-   * Who may call. session: a user by session token, or a server that acts for one; manager: that, or the project by its secret key;
-   * nobody: anyone.
+   * Who may call. session: a user with a session token, or a server that acts for one. manager: also the project with its secret key.
+   * nobody: a call without credentials.
    */
   caller: "session" | "manager" | "nobody";
   /** The part of an open operation that needs the project's secret key. */
@@ -32,7 +32,7 @@ export type Operation = {
   query?: z.ZodObject;
   /** A JSON body, or an image. */
   body?: z.ZodType | "image";
-  /** A POST for the sake of its body: it changes nothing, and takes no Idempotency-Key. */
+  /** A read that uses POST for its body; takes no Idempotency-Key. */
   changesNothing?: true;
   /** An empty body counts as {}. */
   bodyMayBeEmpty?: true;

@@ -52,7 +52,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "List your projects, newest first",
     description:
-      "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one. Projects created meanwhile do not shift the pages. A page of a `search` covers at most 5,000 projects: it can have fewer than `limit`, or none, and still a next page.\n\n" +
+      "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one. Projects created meanwhile do not shift the pages. A page of a `search` looks at 5,000 projects at most, so it can be short or empty although there is a next page.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
     caller: "session",
     query: listProjectsQuery,
@@ -73,7 +73,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Read a project with the latest prediction and the take of each step",
     description:
-      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. `takes` has the one to show: the selected one, otherwise the latest that succeeded and is not hidden. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
+      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. `takes` has the take to show: the selected one, otherwise the latest that succeeded and is not hidden. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A project that does not exist and a project of another user are both `not_found`.",
     caller: "session",
     path: projectPath,
@@ -90,7 +90,7 @@ export const projectOperations = {
     summary: "Change a project",
     description:
       "Send at least one field; fields you leave out keep their value. Predictions keep the inputs they were started with. A selected take must be of this project and have succeeded; a reference image must be yours.\n\n" +
-      "With `If-Match` and the project's ETag, the request fails with `precondition_failed` if the project has changed since: read it again. A change to the values it has already leaves the ETag.\n\n" +
+      "With `If-Match` and the project's ETag, the request fails with `precondition_failed` if the project has changed since: read it again. A change to the same values keeps the ETag.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same. With `If-Match` it can answer `precondition_failed` because the first one succeeded: read the project.",
     caller: "session",
     path: projectPath,
@@ -147,7 +147,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Hide a prediction, or show it again",
     description:
-      "A hidden prediction is left out of lists, and another take stands for its step unless it is selected. It can still be read, selected and used by its id. After a timeout or a 5xx, repeat the request: the result is the same.",
+      "Lists leave a hidden prediction out, and its step shows another take unless this one is selected. It can still be read, selected and used by its id. After a timeout or a 5xx, repeat the request: the result is the same.",
     caller: "session",
     path: predictionPath,
     body: changePredictionBody,
@@ -178,8 +178,8 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Upload a reference image",
     description:
-      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. The bytes decide which it is, whatever its name or Content-Type says. Metadata, such as where a photo was taken, is removed; colors stay. An image must be upright: one with an Exif orientation is refused, because models do not turn it (`keyframe-client` turns it in a browser). Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
-      "Each sending counts against the rate limit, also one that is refused for its content or repeats an `Idempotency-Key`.\n\n" +
+      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. The bytes decide the type; name and Content-Type are ignored. Metadata, such as where a photo was taken, is removed; colors stay. An image must be upright: one with an Exif orientation is refused, because models do not turn it (`keyframe-client` turns it in a browser). Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
+      "Every upload counts against the rate limit, even one that is refused or repeats an `Idempotency-Key`.\n\n" +
       "On `unsupported_media_type`, read the message: it says whether the image is of another kind, incomplete or not upright. On `payload_too_large`, send a smaller image.",
     caller: "session",
     body: "image",

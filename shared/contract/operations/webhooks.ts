@@ -60,7 +60,7 @@ export const webhookOperations = {
     at: "/webhooks/:webhookId",
     summary: "Read an endpoint",
     description:
-      "`failingSince` is the time since which every attempt failed. `disabledReason` says why nothing is sent: `by_owner`, `gone` (it answered 410) or `failing` (by default five days of failures). Repair the receiver, enable the endpoint, then recover the missed events.",
+      "Every attempt since `failingSince` has failed. `disabledReason` says why nothing is sent: `by_owner`, `gone` (it answered 410) or `failing` (by default five days of failures). Repair the receiver, enable the endpoint, then recover the missed events.",
     status: 200,
     answer: webhook,
     examples: [{ summary: "One endpoint", path }],
@@ -149,7 +149,7 @@ export const webhookOperations = {
     examples: [
       { summary: "The newest 20", path },
       { summary: "Deliveries that failed at every attempt", path, query: { status: "exhausted" } },
-      { summary: "Of one event", path, query: { eventType: "project.created" } },
+      { summary: "For one type of event", path, query: { eventType: "project.created" } },
     ],
   },
   readDelivery: {

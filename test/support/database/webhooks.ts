@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import type {
   ClaimedEndpoint,
   Exchanged as ExchangeAnswer,
-  HeldLane,
+  LeasedLane,
 } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import type { Claims, ClonedDatabase } from "./clone-database.ts";
 import type { Row } from "./predictions.ts";
@@ -97,7 +97,7 @@ export async function exchange(
     oneByOne = false,
   }: {
     results?: Result[];
-    held?: HeldLane[];
+    held?: LeasedLane[];
     maxLanes?: number;
     leaseSeconds?: number;
     heartbeatMs?: number | null;
@@ -130,10 +130,10 @@ export async function exchange(
 }
 
 /** Names the lanes of an answer as a worker does that still has these of their deliveries; by default all. */
-export function heldLanes(
+export function leasedLanes(
   { lanes }: Pick<Exchanged, "lanes">,
   { sending = () => true, more = true }: { sending?: (id: string) => boolean; more?: boolean } = {},
-): HeldLane[] {
+): LeasedLane[] {
   return lanes.map(({ lane_id, token, endpoints }) => ({
     ...{ lane_id, token, most: more ? 1000 : 0, pause_ms: 0 },
     sending: endpoints.flatMap(({ deliveries }) => deliveries.map(({ id }) => id).filter(sending)),
@@ -148,7 +148,7 @@ export function heldLanes(
 }
 
 /** The lanes of these results, with nothing else to send. */
-function releasedLanes(results: Result[]): HeldLane[] {
+function releasedLanes(results: Result[]): LeasedLane[] {
   const lanes = new Map(results.map(({ lane_id, lane_token }) => [lane_id, lane_token]));
   return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: [], most: 0, room: {}, pause_ms: 0 }));
 }

@@ -24,7 +24,7 @@ export function useTexts(project: ProjectWithPredictions) {
   const unsaved = drafts.filter(({ field, text }) => text !== project[field]);
   const conflict = unsaved.find((draft) => isReplaced(draft, project));
 
-  // A text that is saved is no draft any more: a later change elsewhere must replace it.
+  // A saved text is not a draft any more: a later change elsewhere must replace it.
   useEffect(() => {
     if (unsaved.length < drafts.length) write(() => unsaved);
   });

@@ -21,7 +21,7 @@ import classes from "./deliveries.module.css";
 import { type DeliveryFilter, useDeliveries, useRecover } from "./delivery-queries.ts";
 import { fromLocalTime, toLocalTime } from "./delivery.ts";
 import { DeliveryItem } from "./DeliveryItem.tsx";
-import { useHeldList } from "./use-held-list.ts";
+import { useFrozenList } from "./use-frozen-list.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
 import { movesFocus } from "../../ui/window-focus.ts";
 
@@ -53,7 +53,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const deliveries = useDeliveries(webhook.webhookId, filter);
   const { data } = deliveries;
   const read = useMemo(() => data?.pages.flatMap((page) => page.deliveries), [data]);
-  const { rows: shown, newer, showNewer } = useHeldList(read, open.length > 0);
+  const { rows: shown, newer, showNewer } = useFrozenList(read, open.length > 0);
   const show = (other: DeliveryFilter) => {
     setFilter(other);
     setOpen([]); // another list
@@ -67,7 +67,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             {newer > 0 && (newer === 1 ? "A new delivery" : `${newer} new deliveries`)}
           </VisuallyHidden>
           {newer > 0 && (
-            // Of the list that is held. Short, to fit beside a heading on a phone.
+            // For the frozen list. Short, to fit beside a heading on a phone.
             <Button
               ref={movesFocus(() => list.current?.querySelector("button")?.focus())}
               size="xs"

@@ -55,7 +55,7 @@ export function createProjectVerifier(secretKey: string): ProjectVerifier {
     if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return secretKey;
     throw new ApiError(
       "unauthorized",
-      "This takes the project's secret key (sb_secret_…) and nothing else. Send it as apikey, or as Authorization: Bearer <key>.",
+      "This path accepts only the project's secret key (sb_secret_…). Send it as apikey, or as Authorization: Bearer <key>.",
       { headers: { "WWW-Authenticate": "Bearer" } },
     );
   };

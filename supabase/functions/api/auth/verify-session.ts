@@ -42,7 +42,7 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
   return async (authorization) => {
     if (authorization === null) throw unauthorized("The session token is missing.");
     const token = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1];
-    if (token === undefined) throw unauthorized("The Authorization header holds no Bearer token.");
+    if (token === undefined) throw unauthorized("The Authorization header has no Bearer token.");
     const expected = {
       issuer: issuers,
       audience: "authenticated",

@@ -42,7 +42,7 @@ export function openUpload(request: Request): UnreadUpload {
     async read(readBody) {
       const bytes = await readBody(request, { maxBytes, maxMs: MAX_UPLOAD_MS });
       if (isForm) return await readForm(bytes, contentType ?? "");
-      if (bytes.length === 0) throw invalidFields([{ path: "", message: "The body must hold an image; it is empty." }]);
+      if (bytes.length === 0) throw invalidFields([{ path: "", message: "The body is empty. Send an image." }]);
       return bytes;
     },
   };
@@ -55,7 +55,7 @@ async function readForm(body: Uint8Array<ArrayBuffer>, contentType: string): Pro
   const [[name, file] = ["", ""], ...others] = [...form];
   if (!(file instanceof File) || others.length > 0) {
     throw invalidFields([
-      { path: others[0]?.[0] ?? name, message: "The form must hold exactly one field, the image file." },
+      { path: others[0]?.[0] ?? name, message: "The form must have exactly one field, the image file." },
     ]);
   }
   if (file.size === 0) throw invalidFields([{ path: name, message: "The file is empty." }]);

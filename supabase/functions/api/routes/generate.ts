@@ -87,7 +87,7 @@ export const listModels: Handler<"listModels"> = async ({ token }, { database })
   return { data: { steps: answer.steps }, headers: answerHeaders(answer) };
 };
 
-/** POST /api/projects/generate/cancel → 200 with the prediction. Repeating it is no error. */
+/** POST /api/projects/generate/cancel → 200 with the prediction. It can be repeated. */
 export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) => {
   const { projectId, predictionId } = call.body;
   const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };

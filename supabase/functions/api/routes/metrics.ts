@@ -113,13 +113,13 @@ export function metricsText(figures: ServiceFigures): string {
       slowRequests: "worker_slow_requests",
     }),
     ...ofPart(workers, ({ generate, deliver }) =>
-      gauge("worker_places_open", "How much work a worker does now.", "function", {
+      gauge("worker_places_open", "Pieces of work in progress.", "function", {
         generate: generate.places?.open ?? null,
         deliver: deliver.places?.open ?? null,
       }),
     ),
     ...ofPart(workers, ({ generate, deliver }) =>
-      gauge("worker_places_slow", "How much of it waits for something slow.", "function", {
+      gauge("worker_places_slow", "Pieces of work that wait for something slow.", "function", {
         generate: slowOf(generate),
         deliver: slowOf(deliver),
       }),

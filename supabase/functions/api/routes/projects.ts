@@ -25,7 +25,7 @@ export const createProject: Handler<"createProject"> = async ({ body, idempotenc
   return versioned(await database.call("create_project", args, token, projectAnswer));
 };
 
-/** GET /api/projects/:projectId → 200 with the project, and the latest prediction and the shown take per step. */
+/** GET /api/projects/:projectId → 200 with the project, and the latest prediction of each step and the take that it shows. */
 export const readProject: Handler<"readProject"> = async (call, { database, storage }) => {
   const args = { project_id: call.path("projectId") };
   const answer = await database.read("read_project", args, call.token, wholeProjectAnswer);

@@ -76,7 +76,7 @@ type Failure = { status: number; code?: string; message?: string; details?: stri
  * The database cannot answer at present: connection, resources, shutdown, statement or lock timeout, deadlock, read-only mode (a
  * hosted disk that is nearly full), PostgREST without a database.
  */
-const AWAY = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
+const UNAVAILABLE_CODES = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
 
 /** PostgREST's clock is behind that of Auth: its code is that of an expired token, and only the message tells them apart. */
 const TOO_EARLY = /^JWT (issued at future|not yet valid)/;
@@ -93,7 +93,7 @@ function databaseError(name: string, failure: Failure): ApiError {
     const budget = message === "budget_exceeded" ? { budget: jsonText.pipe(exceededBudget).parse(failure.hint) } : {};
     return new ApiError(message, failure.details || "The request was refused.", { cause, headers, ...budget });
   }
-  if (AWAY.test(code)) return unavailable(cause);
+  if (UNAVAILABLE_CODES.test(code)) return unavailable(cause);
   if (MISSING.test(code)) return schemaOutdated(cause);
   const rule = /constraint "(\w+)"/.exec(message)?.[1] ?? "";
   if (code === "23514")

@@ -7,7 +7,7 @@ const healthAnswer = z.object({ now: z.string(), schema: z.string().nullish(), w
 /** Asks the database whether it works. */
 export type HealthCall = () => Promise<z.infer<typeof healthAnswer>>;
 
-/** Anybody may ask, so a process asks once at a time: who comes meanwhile gets the same answer, and takes no connection. */
+/** Anyone may call, so a process asks once at a time: concurrent callers share the answer and use no connection. */
 export function createHealthCall(database: Database): HealthCall {
   let open: ReturnType<HealthCall> | null = null;
   return () => {

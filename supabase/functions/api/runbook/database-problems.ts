@@ -53,13 +53,13 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
 
 function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTables }: Blocker): string {
   const sessions = blocks === 1 ? "1 session waits for it" : `${blocks} sessions wait for it`;
-  const waiting = blocks === 0 ? "what they belong to waits" : sessions;
+  const waiting = blocks === 0 ? "work on those rows waits" : sessions;
   if (pid === 0) {
-    return `A prepared transaction holds what others need: ${waiting}. pg_prepared_xacts has its gid; end it with "commit prepared" or "rollback prepared".`;
+    return `A prepared transaction keeps its locks: ${waiting}. pg_prepared_xacts has its gid; end it with "commit prepared" or "rollback prepared".`;
   }
   const who = `${role ?? "an unknown role"}${isIdle ? " (idle)" : ""}`;
   const age = seconds === null ? "" : ` for ${Math.round(seconds)} s`;
-  const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and holds rows of ${tables}`;
+  const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and has locked rows of ${tables}`;
   return `A transaction of ${who} has been open${age}${holds}: ${waiting}. Commit it, or end it with "select pg_terminate_backend(${pid})".`;
 }
 
@@ -72,7 +72,9 @@ function unreadProblems({ unread, blockers }: ServiceFigures): string[] {
   const problems: string[] = [];
   if (locked.length > 0) {
     const who =
-      blockers.length > 0 ? "The transactions named above hold them." : "Nobody holds them any more: ask again.";
+      blockers.length > 0
+        ? "The transactions named above have the locks."
+        : "The locks are released by now: ask again.";
     problems.push(`Locked for over 0.3 s, so not read: ${locked.join(", ")}. ${who}`);
   }
   if (late.length > 0) {

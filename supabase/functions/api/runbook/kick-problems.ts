@@ -32,7 +32,7 @@ export function pgNetProblems(kicks: Part<"kicks">): string[] {
   const since = `pg_net has had a kick for ${Math.round(oldestUnsentSeconds ?? 0)} s without sending it`;
   return [
     othersUnsent > 0
-      ? `${since}: it is busy with ${othersUnsent} requests of other senders (net.http_request_queue). A slow one holds up 200: give them short timeouts.`
+      ? `${since}: it is busy with ${othersUnsent} requests of other senders (net.http_request_queue). A slow one delays 200: give them short timeouts.`
       : `${since}: wake it with "select net.worker_restart()".`,
   ];
 }
@@ -48,7 +48,7 @@ function kickProblem(name: string, { outcome, status, error }: LastKick, { oldes
     case "answered":
       return `The last kick to ${name} was answered ${status}: ${byStatus(name, status)}`;
     default:
-      return `The last kick to ${name} got no answer (${why}): its log says why. No line there: keyframe_functions_url in the Vault is wrong, or the functions are away.`;
+      return `The last kick to ${name} got no answer (${why}): its log says why. No line there: keyframe_functions_url in the Vault is wrong, or the functions cannot be reached.`;
   }
 }
 

@@ -126,7 +126,7 @@ export function jobProblems({ jobs }: ServiceFigures): string[] {
       seconds === null ? `${nameOf(job)} (not in its log)` : `${nameOf(job)} (${Math.round(seconds)} s ago)`,
     );
     problems.push(
-      `Jobs have not ended well for too long: ${each.join(", ")}. See cron.job_run_details: a run that is still going says what it does in pg_stat_activity; without new runs pg_cron is off, or all its workers are taken.`,
+      `Jobs have not succeeded for too long: ${each.join(", ")}. See cron.job_run_details: a run that is still going says what it does in pg_stat_activity; without new runs pg_cron is off, or all its workers are taken.`,
     );
   }
   return problems;

@@ -2,29 +2,29 @@ import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { PlacesReport } from "../../../../shared/worker/places.ts";
 
-/** A lane that the worker holds: the deliveries it has, and how many more it takes of each endpoint and of the lane. */
-export type HeldLane = {
+/** A lane that the worker leases: its deliveries, and how many more it accepts for each endpoint and for the lane. */
+export type LeasedLane = {
   lane_id: string;
   token: string;
   sending: string[];
   room: Record<string, number>;
   most: number;
-  /** Given back, it is due after this time at the earliest, unless something arrives. */
+  /** After its release it is due after this time at the earliest, unless something arrives. */
   pause_ms: number;
 };
 
 /** The arguments of exchange_deliveries. */
 export type ExchangeArguments = {
   results: AttemptResult[];
-  held: HeldLane[];
+  held: LeasedLane[];
   max_lanes: number;
   lease_seconds: number;
   /** Null: the worker does not claim. */
   heartbeat_ms: number | null;
   wait_ms: number;
-  /** How much the bodies it claims may have in all. One delivery comes in any case. */
+  /** The limit on the claimed bodies in total. One delivery is claimed in any case. */
   max_bytes: number;
-  /** After a call that failed: what takes all its time is found, and set aside. */
+  /** After a call that ran out of time: finds the row that takes the time, and sets it aside. */
   one_by_one: boolean;
   /** For GET /api/health?deep=1. */
   report: { callMs: number; openRequests: number; slowRequests: number; places: PlacesReport };
@@ -42,7 +42,7 @@ const claimedEndpoint = z.object({
   /** In the order in which they are due. The event's id is the webhook-id, its body is sent byte for byte. */
   deliveries: z.array(z.object({ id: z.string(), attempt: z.int(), event_id: z.string(), body: z.string() })),
 });
-/** An endpoint of a held lane, with deliveries to send. */
+/** An endpoint of a leased lane, with deliveries to send. */
 export type ClaimedEndpoint = z.infer<typeof claimedEndpoint>;
 
 /** A delivery with everything its next attempt needs. */
@@ -79,13 +79,13 @@ const exchanged = z.object({
   claim: z
     .object({
       endpoints: z.array(claimedEndpoint),
-      /** Lanes that the worker holds for the time of a lease. */
+      /** Lanes that the worker has leased. */
       kept: z.array(z.string()),
-      /** Lanes that are not the worker's any more: released, or another's. */
+      /** Lanes that the worker no longer leases: released, or leased by another. */
       lost: z.array(z.string()),
-      /** How many requests endpoints of held lanes may have open. Disabled and deleted ones are missing. */
+      /** How many requests endpoints of leased lanes may have open. Disabled and deleted ones are missing. */
       max_open: z.record(z.string(), z.int()),
-      /** Probably more lanes wait than were taken. */
+      /** Whether more lanes probably wait. */
       others_wait: z.boolean(),
       /** Lanes that could not be written. The message stays in the database, because it may contain data. */
       set_aside: z.array(z.object({ kind: z.string(), id: z.string(), code: z.string(), failures: z.int() })),
@@ -97,7 +97,7 @@ const exchanged = z.object({
 export type Exchanged = z.infer<typeof exchanged>;
 
 /**
- * Records results, renews the held lanes and takes free ones in one call. Without results and due deliveries it waits up to wait_ms for
+ * Records results, renews the leased lanes and leases free ones in one call. Without results and due deliveries it waits up to wait_ms for
  * one. Throws DatabaseError.
  */
 export type Exchange = (args: ExchangeArguments) => Promise<Exchanged>;

@@ -4,8 +4,8 @@ import type { Clock } from "../../../../shared/worker/clock.ts";
 import { createPlaces } from "../../../../shared/worker/places.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
 import type { AttemptResult, Delivery, Exchange, ExchangeArguments, Exchanged } from "./database.ts";
-import { describeHeld } from "./describe-held.ts";
-import { createHeldLanes, type Send } from "./held-lanes.ts";
+import { describeLeased } from "./describe-leased.ts";
+import { createLeasedLanes, type Send } from "./leased-lanes.ts";
 import { createResults } from "./results.ts";
 
 /** workMs is longer than a request's 15 s, which post.ts limits. */
@@ -17,14 +17,14 @@ export const DATABASE_TIMEOUT_MS = 5_000;
 /** Twice the longest call. A worker that dies or freezes delays its lanes by so much. */
 export const LEASE_SECONDS = 10;
 
-/** A request begins so soon after the beginning of a call that kept its lane. Leases with less than that left are renewed. */
+/** A request must start within this time of the start of the call that renewed its lane. Leases with less than that left are renewed. */
 const START_WITHIN_MS = (LEASE_SECONDS * 2_000) / 3;
 
 /** A request that takes longer is slow: it occupies a place that others need. */
 const SLOW_MS = 3_000;
 /** How many requests a receiver's host may have open before it has answered one quickly. */
 const HOST_FIRST = 8;
-/** Of maxOpen. Eight hosts that begin to hang at once take four places more than the others share: 36 are left, for nine hosts. */
+/** Part of maxOpen. Eight hosts that begin to hang at once take four places more than the others share: 36 are left, for nine hosts. */
 const RESERVE = 40;
 
 const MAX_LANES = 500;
@@ -47,7 +47,7 @@ export type LanesSettings = {
   clock: Clock;
 };
 
-/** The lanes that this process holds, as the queue of its worker. places.ts has the rules on how many requests may be open. */
+/** The lanes that this process leases, as the queue of its worker. places.ts limits the open requests. */
 export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   const places = createPlaces({
     ...{
@@ -58,7 +58,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       now: clock.now,
     },
   });
-  const lanes = createHeldLanes(places, clock.now);
+  const lanes = createLeasedLanes(places, clock.now);
   const results = createResults(clock.now, log);
   const size = createCallSize(SMALLEST_SHARE);
   let hasFailed = false;
@@ -78,7 +78,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     }
   }
 
-  /** Gives results, and says which lanes the worker holds. Returns whether more lanes wait. */
+  /** Sends the results and the leased lanes. Returns whether more lanes wait. */
   async function call({ most, ...claiming }: Claiming, callMs: number): Promise<boolean> {
     const calledAt = clock.now();
     const { given, settle } = results.give();
@@ -86,7 +86,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     const { unrecorded, claim, claim_error } = await exchange({
       ...claiming,
       results: given,
-      held: describeHeld(lanes.all(), results.deliveriesByLane(), most),
+      held: describeLeased(lanes.all(), results.deliveriesByLane(), most),
       lease_seconds: LEASE_SECONDS,
       one_by_one: size.hasFailed(),
       report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow, places: places.report() },

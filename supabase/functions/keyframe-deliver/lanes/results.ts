@@ -1,11 +1,11 @@
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { AttemptResult, Exchanged } from "./database.ts";
 
-/** A result that could not be recorded is given again after this time, and dropped after the second one: its delivery is sent again. */
+/** A result that could not be recorded is retried after this time. After the second time it is dropped, and its delivery is sent again. */
 const RECORD_AGAIN_MS = 1_000;
 const RECORD_WITHIN_MS = 60_000;
 
-/** A result to record at `from` or later. It is given up at `until`. */
+/** A result to record at `from` or later. It is dropped at `until`. */
 type Recording = { laneId: string; result: AttemptResult; from: number; until: number };
 
 /** The results of requests until the database has recorded them. */
@@ -27,11 +27,11 @@ export function createResults(now: () => number, log: Log) {
       return byLane;
     },
 
-    /** Endpoints with a failure that no call has given yet. */
+    /** Endpoints with a failure that is not recorded yet. */
     failedEndpoints: () =>
       new Set(results.flatMap(({ from, result }) => (from === 0 && result.error !== null ? [result.endpoint_id] : []))),
 
-    /** Those that a call gives, and what to do with its answer. Without an answer they are given again. */
+    /** The results for a call, and what to do with its answer. Without an answer they are sent again. */
     give() {
       const given = results.filter(isReady);
       return {

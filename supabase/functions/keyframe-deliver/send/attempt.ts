@@ -62,7 +62,7 @@ function notSent(error: ErrorClass): Posted {
 
 const REPEATS_SIGNATURE = "Not kept: the answer repeats the signature of the request.";
 
-/** So many letters and digits in a row are no coincidence, and fewer are of no use. */
+/** This many equal characters in a row are not a coincidence; fewer are useless to an attacker. */
 const REPEATED = 8;
 
 const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "");
@@ -90,7 +90,7 @@ export function createSender(allowLocal: boolean, log: Log): (delivery: Delivery
 
 /**
  * The headers of one attempt, as in Standard Webhooks. Every valid secret signs, so a receiver with the old or the new one can verify.
- * Throws when there is no secret or one is no base64: nothing is sent unsigned.
+ * Throws when there is no secret or one is not base64: nothing is sent unsigned.
  */
 export function eventHeaders(secrets: string[], eventId: string, now: Date, body: string): Record<string, string> {
   if (secrets.length === 0) throw new Error("The endpoint has no signing secret.");

@@ -61,7 +61,7 @@ export class ConnectionStream extends Duplex {
   }
 }
 
-/** The most that a response's head may have, and the most that may come before it. */
+/** The limit on a response's head, and on everything before it. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 
 const STATUS_BYTES = "HTTP/1.1 100".length;

@@ -62,7 +62,7 @@ async function* listRuns(
   throw new SearchTooLong(`the provider's list since ${since.toISOString()} has more than ${MAX_PAGES} pages`);
 }
 
-/** Why a run may be this prediction's: its callback URL or an input file names it, or its text is equal. Null when nothing fits. */
+/** Why a run may belong to this prediction: its callback URL or an input file names it, or its text is equal. Null: no reason. */
 async function compare(
   run: ListedPrediction,
   task: SoughtTask,

@@ -75,7 +75,7 @@ async function recordProblem(
   // An output can be missing for a moment; missing twice in a row means that it has expired.
   if (again && (code !== "output_expired" || task.retry_reason !== code))
     await database.retryLater(task, { code, message });
-  // Another run can give a valid file, but hardly a smaller one.
+  // A rerun can give a valid file, but its file would be just as large.
   else await database.fail(task, { code, message }, code !== "output_too_large");
 }
 

@@ -95,7 +95,7 @@ async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: De
   deps.log.warn("submit_discarded", { predictionId: task.id, outcome });
 }
 
-/** Rethrows what is no verdict on the prediction. */
+/** Rethrows unexpected errors. */
 function verdictOf(error: unknown, isSent: boolean): Verdict {
   if (error instanceof ProviderError) return isSent ? createVerdict(error) : retryVerdict(error);
   if (error instanceof UnsupportedInput) return fail({ code: "unsupported_input", message: error.message });

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../../../shared/worker/clock.ts";
 import { createPlaces, type Line } from "../../../../shared/worker/places.ts";
 
-/** Creates take seconds, and so do stores of videos. What hangs, takes longer. */
+/** Creates and copies of videos take seconds; slower work counts as hanging. */
 const SLOW_MS = 10_000;
 /** Before a resource has answered anybody, and before it has answered an owner: as many as an owner has slots. */
 const RESOURCE_FIRST = 8;
@@ -9,7 +9,7 @@ const OWNER_FIRST = 4;
 /** What is known of that many owners at resources is told to a claim: some ten kilobytes. */
 const MAX_LINES = 200;
 
-/** What a task needs that can be slow for many owners at once, and whose it is. A task without an owner has a place of its own. */
+/** The resource of a task, which can be slow for many owners at once, and the task's owner. A task without an owner has its own place. */
 export type Needs = { owner_id?: string | undefined; resource?: string | undefined };
 
 /** How many tasks a claim may bring of each resource, as choose_due (SQL) reads it. "" is any resource that is not named. */
@@ -24,7 +24,7 @@ type ResourceRoom = {
 
 type Known = { line: Line; owner: string; resource: string; open: number };
 
-/** The places of the tasks of a process: nobody's hanging model, output or input leaves others without one. */
+/** The places of a process's tasks: a hanging model, output or input leaves places for others. */
 export function createTaskPlaces(all: number, clock: Clock = systemClock) {
   const rule = createPlaces({
     // Eight resources that begin to hang at once leave twenty places: for five others. Twelve leave one other four.
@@ -66,7 +66,7 @@ export function createTaskPlaces(all: number, clock: Clock = systemClock) {
       return room;
     },
 
-    /** Takes a place while the work is done. A claim may bring a few tasks more than there are places: these begin all the same. */
+    /** Occupies a place during the work. A claim may return a few tasks more than there are places: they start anyway. */
     async hold(needs: Needs, work: () => Promise<void>): Promise<void> {
       const entry = find(needs);
       const place = entry.line.begin();

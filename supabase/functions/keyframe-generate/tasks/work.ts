@@ -17,8 +17,8 @@ import {
 } from "./task.ts";
 
 /**
- * maxOpen: three times what one owner or one resource may have open. So many copies of videos that all stand still fit into 256 MB: the process
- * had 247 MB with 96, 283 with 128.
+ * maxOpen: three times what one owner or one resource may have open. So many stalled copies of videos fit into 256 MB: the process had
+ * 247 MB with 96, 283 MB with 128.
  */
 export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 96, workMs: 80_000 };
 

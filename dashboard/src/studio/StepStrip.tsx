@@ -5,7 +5,7 @@ import { useSearchParams } from "react-router";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { useFrameBefore } from "../queries/film-queries.ts";
 import { selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
-import { FILM_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
+import { PLAYING_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { useServices } from "../services.ts";
 import { useReferenceAddress } from "../queries/reference-image.ts";
@@ -34,7 +34,7 @@ import { useLast } from "../ui/window-focus.ts";
 
 const TakeWindows = lazy(() => import("./TakeWindows.tsx"));
 
-export function FilmStrip({ project, texts }: { project: ProjectWithPredictions; texts: TextsState }) {
+export function StepStrip({ project, texts }: { project: ProjectWithPredictions; texts: TextsState }) {
   const models = useModels();
   const labelOf = useModelLabel();
   const takes = {
@@ -53,7 +53,7 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
   const [options, changeOptions] = useDraft(settingsDraft(project.projectId), NO_SETTINGS);
   const select = useChangeProject(project.projectId);
   const [address, setAddress] = useSearchParams();
-  /** What is looked at is in the address, for a reload and a second tab. */
+  /** The open view is in the address, for a reload and a second tab. */
   const look: Look = (at) => {
     const others = Object.fromEntries(address);
     const given = Object.entries({ ...others, ...at }).filter((entry): entry is [string, string] => entry[1] !== null);
@@ -148,7 +148,7 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
   return (
     <>
       <section className={classes.strip} aria-label="Steps">
-        {(isWide ? FILM_ORDER : MAKING_ORDER).map((step) =>
+        {(isWide ? PLAYING_ORDER : MAKING_ORDER).map((step) =>
           step === "video" ? (
             <StepCard
               key={step}

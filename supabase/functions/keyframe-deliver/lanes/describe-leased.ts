@@ -1,5 +1,5 @@
-import type { HeldLane } from "./database.ts";
-import { type Endpoint, isOpen, type Lane, mayStart } from "./held-lanes.ts";
+import type { LeasedLane } from "./database.ts";
+import { type Endpoint, isOpen, type Lane, mayStart } from "./leased-lanes.ts";
 
 /** What cannot begin now waits with the worker where a place is free within briefMs: so much of one host, and of all. */
 const WAITING = { briefMs: 500, ofHost: 20, ofAll: 100 };
@@ -9,7 +9,7 @@ const WAITING = { briefMs: 500, ofHost: 20, ofAll: 100 };
  * out of the lanes what cannot begin soon, because it would keep others from being taken. A lane with nothing else is given back for
  * pause_ms.
  */
-export function describeHeld(lanes: Lane[], unrecorded: Map<string, string[]>, most: number | null): HeldLane[] {
+export function describeLeased(lanes: Lane[], unrecorded: Map<string, string[]>, most: number | null): LeasedLane[] {
   const pauses = most === null ? empty(lanes) : emptyStuck(lanes);
   const room = (most ?? 0) - lanes.reduce((sum, lane) => sum + queuedOf(lane).length, 0);
   const wanting = new Set(room > 0 ? lanes.filter(wantsMore) : []);

@@ -22,8 +22,8 @@ export const isOpen = (lane: Lane) => lane.endpoints.values().some(({ open }) =>
 /** Whether one more request may begin. */
 export const mayStart = ({ open, maxOpen, line }: Endpoint) => open.size < maxOpen && line.hasPlace();
 
-/** The lanes that a process holds, with what waits in them. Those that have waited longest come first. */
-export function createHeldLanes(places: ReturnType<typeof createPlaces>, now: () => number) {
+/** The lanes that a process leases, with their waiting deliveries. Those that have waited longest come first. */
+export function createLeasedLanes(places: ReturnType<typeof createPlaces>, now: () => number) {
   const lanes = new Map<string, Lane>();
 
   return {
@@ -53,7 +53,7 @@ export function createHeldLanes(places: ReturnType<typeof createPlaces>, now: ()
       endpoint.open.delete(delivery.id);
     },
 
-    /** What a call has brought. */
+    /** Adds what a call has claimed. */
     add({ lane_id: id, token, endpoint_id, max_open, url, secrets, deliveries }: ClaimedEndpoint): void {
       const lane: Lane = lanes.get(id) ?? { id, token, startUntil: 0, endpoints: new Map() };
       const endpoint = lane.endpoints.get(endpoint_id) ?? newEndpoint(id, endpoint_id, max_open, url);

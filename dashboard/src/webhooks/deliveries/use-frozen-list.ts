@@ -1,0 +1,41 @@
+import { useState } from "react";
+import type { Delivery } from "../../../../client/index.ts";
+
+type Frozen = FrozenList & { fresh: Delivery[] };
+
+/**
+ * The rows to show: `fresh`, or while `isFrozen` the rows from when that began, so that they do not move. `showNewer` shows all
+ * again. `fresh` must be the same array until something changes.
+ */
+export function useFrozenList(fresh: Delivery[] | undefined, isFrozen: boolean) {
+  const [frozen, setFrozen] = useState<Frozen | null>(null);
+  const freeze = (rows: Delivery[], all: Delivery[]): void => setFrozen({ ...freezeList(rows, all), fresh: all });
+  // Set during render, React's way for derived state: no frame shows rows that are not frozen yet.
+  if (!isFrozen && frozen !== null) setFrozen(null);
+  if (isFrozen && fresh !== undefined && frozen?.fresh !== fresh) freeze(frozen?.rows ?? fresh, fresh);
+  return {
+    rows: isFrozen ? (frozen?.rows ?? fresh) : fresh,
+    newer: isFrozen ? (frozen?.newer ?? 0) : 0,
+    showNewer: () => fresh !== undefined && freeze(fresh, fresh),
+  };
+}
+
+/** A list that does not move while the user reads: its rows, and how many newer deliveries are not shown. */
+type FrozenList = { rows: Delivery[]; newer: number };
+
+/**
+ * Keeps the rows, updated from `fresh` or, if no longer in it, as last seen. Adds older rows below and none above.
+ */
+export function freezeList(frozen: Delivery[], fresh: Delivery[]): FrozenList {
+  const now = new Map(fresh.map((delivery) => [delivery.deliveryId, delivery]));
+  const known = new Set(frozen.map(({ deliveryId }) => deliveryId));
+  const [top] = frozen;
+  const others = fresh.filter(({ deliveryId }) => !known.has(deliveryId));
+  const older = others.filter(
+    ({ createdAt }) => top === undefined || Date.parse(createdAt) <= Date.parse(top.createdAt),
+  );
+  return {
+    rows: [...frozen.map((delivery) => now.get(delivery.deliveryId) ?? delivery), ...older],
+    newer: others.length - older.length,
+  };
+}
