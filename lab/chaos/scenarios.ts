@@ -1,8 +1,8 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/pause.ts";
+import { HEAVY_USER } from "./heavy-user.ts";
 import type { Behaviour, ReceiverHost } from "./receivers.ts";
 import type { Scenario } from "./scenario.ts";
-import { HEAVY_USER } from "./heavy-user.ts";
 import { readProblems, retry, type World } from "./world.ts";
 
 /** How much later 95 of 100 frames of others may end. */
@@ -100,8 +100,10 @@ export const SCENARIOS: Record<string, Scenario> = {
       const [project = ""] = await createProjects(world, [owner], 1);
       await sql`update keyframe_private.settings set max_active_per_owner = 100`;
       for (let hold = 0; hold < 2; hold++) {
-        for (let frame = 0; frame < FRAMES_OF_HELD; frame++) await startFrame(world, project);
-        await pause(FREE_MS); // then some are being submitted, some run, and some are copied
+        for (let frame = 0; frame < FRAMES_OF_HELD; frame++) {
+          await startFrame(world, project);
+          await pause(HELD_EVERY_MS); // in the end some are being submitted, some run, and some are copied
+        }
         await retry(() => holdOpen(world, (open) => holdAll(open, owner)));
       }
       await sql`update keyframe_private.settings set max_active_per_owner = default`;
@@ -249,9 +251,9 @@ async function startBadFrames(
 
 /** Longer than all tries of a call but shorter than a lease: what waits must be recorded afterwards, not lost. */
 const HOLD_MS = 10_000;
-const FREE_MS = 3_000;
-/** More than a worker does at a time. */
-const FRAMES_OF_HELD = 40;
+/** More than the Data API has connections here (20), but not all at once: the work alone would delay the others. */
+const FRAMES_OF_HELD = 24;
+const HELD_EVERY_MS = 50;
 /** By when every frame must have ended: later than a lease and a sweep. */
 const END_MS = 150_000;
 
