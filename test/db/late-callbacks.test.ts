@@ -367,7 +367,7 @@ test.each<[output: string[], row: string | null, found: string | null]>([
   },
 );
 
-test("a frame whose run returns one file at two places → it is stored; with very many files → the sentence still says what to do", async () => {
+test("a run with one file at two places → it is stored; with very many files → the sentence still says what to do", async () => {
   await db.sql.begin(async (sql) => {
     const url = "https://replicate.delivery/a.png";
     const seed = { status: "processing", columns: { provider_prediction_id: FOLLOWED } } as const;
