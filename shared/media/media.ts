@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { imageDimensionsFromData } from "image-dimensions";
+import { readOrientation } from "./orientation.ts";
 
 /** The types of generated files: what browsers show, but for SVG, which runs scripts. */
 export type ImageType = "image/png" | "image/jpeg" | "image/webp" | "image/gif" | "image/avif" | "image/bmp";
@@ -138,6 +139,38 @@ const MAX_HEAD_BYTES = 16 * 1024 * 1024;
 /** Browsers show no image with more pixels. */
 const MAX_SHOWN_PIXELS = 2 ** 29;
 
+/**
+ * Whether browsers show an image turned by a quarter, by its head up to the picture. They do not turn a WebP, nor a PNG by Exif behind
+ * its picture.
+ */
+function isTurned(type: ImageType, head: Uint8Array): boolean {
+  if (type === "image/avif") {
+    const turn = /\0{3}.irot(.)/s.exec(Buffer.from(head.buffer).toString("latin1"))?.[1];
+    return turn !== undefined && turn.charCodeAt(0) % 2 === 1;
+  }
+  const exif = type === "image/jpeg" ? findJpegExif(head) : type === "image/png" ? findPngExif(head) : null;
+  return exif !== null && readOrientation(exif) >= 5;
+}
+
+function findJpegExif(head: Uint8Array): Uint8Array | null {
+  const view = new DataView(head.buffer);
+  for (let at = 2; at + 10 <= view.byteLength && view.getUint8(at) === 0xff; at += 2 + view.getUint16(at + 2)) {
+    while (at + 10 < view.byteLength && view.getUint8(at + 1) === 0xff) at++; // fills
+    if (view.getUint8(at + 1) === 0xda) return null;
+    const isExif = view.getUint8(at + 1) === 0xe1 && view.getUint32(at + 4) === 0x45786966; // "Exif"
+    if (isExif) return head.subarray(at + 4, at + 2 + view.getUint16(at + 2));
+  }
+  return null;
+}
+
+function findPngExif(head: Uint8Array): Uint8Array | null {
+  const view = new DataView(head.buffer);
+  for (let at = 8; at + 12 <= view.byteLength; at += 12 + view.getUint32(at)) {
+    if (view.getUint32(at + 4) === 0x65584966) return head.subarray(at + 8, at + 8 + view.getUint32(at)); // "eXIf"
+  }
+  return null;
+}
+
 /** Reads the size of an image, and checks that a PNG or WebP is complete. Keeps the file's head until the size is read. */
 export function createImageReader(contentType: ImageType): MediaReader {
   const buffer = new ArrayBuffer(0, { maxByteLength: MAX_HEAD_BYTES });
@@ -156,8 +189,10 @@ export function createImageReader(contentType: ImageType): MediaReader {
     buffer.resize(kept + part.byteLength);
     head.set(part, kept);
     if (head.byteLength < nextLook) return;
-    size = readSize(contentType, head);
     nextLook = 2 * head.byteLength;
+    // Exif of a PNG stands between its size and its picture.
+    if (contentType === "image/png" && Buffer.from(buffer).indexOf("IDAT") < 0) return;
+    size = readSize(contentType, head);
   }
 
   return {
@@ -176,7 +211,8 @@ export function createImageReader(contentType: ImageType): MediaReader {
       if (size.width * size.height > MAX_SHOWN_PIXELS) throw new UnusableMedia("The image is too large to be shown.");
       const isWhole = contentType === "image/png" ? pngEnd !== undefined : isNotCutOff(contentType, head, bytes);
       if (!isWhole) throw new UnusableMedia("The image is cut off.");
-      const facts = { ...size, durationSeconds: null, hasAudio: null };
+      const shown = isTurned(contentType, head) ? { width: size.height, height: size.width } : size;
+      const facts = { ...shown, durationSeconds: null, hasAudio: null };
       return pngEnd !== undefined && pngEnd < bytes ? { ...facts, note: "bytes_after_end" } : facts;
     },
   };

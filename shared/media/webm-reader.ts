@@ -26,6 +26,8 @@ const ID = {
   pixelHeight: 0xba,
   displayWidth: 0x54b0,
   displayHeight: 0x54ba,
+  projection: 0x7670,
+  poseRoll: 0x7675,
   cluster: 0x1f43b675,
   timestamp: 0xe7,
   blockGroup: 0xa0,
@@ -152,8 +154,7 @@ function readInfo(content: DataView): Info {
   const scale = elements.get(ID.timestampScale)?.[0];
   return {
     unit: scale ? readUnsigned(scale) : 1e6,
-    duration:
-      duration?.byteLength === 8 ? duration.getFloat64(0) : duration?.byteLength === 4 ? duration.getFloat32(0) : 0,
+    duration: readFloat(duration),
   };
 }
 
@@ -170,12 +171,18 @@ function readTrack(content: DataView): Track {
   };
 }
 
-/** The display's sides tell the shape of a pixel: they may be in pixels, in centimetres, or a ratio. */
+/**
+ * The display's sides tell the shape of a pixel: they may be in pixels, in centimetres, or a ratio. A quarter turn, in degrees, exchanges
+ * the sides.
+ */
 function readSize(video: Elements): Size | null {
   const coded = { width: numberIn(video, ID.pixelWidth), height: numberIn(video, ID.pixelHeight) };
   const across = numberIn(video, ID.displayWidth) || coded.width;
   const down = numberIn(video, ID.displayHeight) || coded.height;
-  return shownSize(coded, (across * coded.height) / (down * coded.width));
+  const size = shownSize(coded, (across * coded.height) / (down * coded.width));
+  const projection = video.get(ID.projection)?.[0];
+  const roll = projection && readFloat(readElements(projection).get(ID.poseRoll)?.[0]);
+  return size && roll && Math.abs(roll) % 180 === 90 ? { width: size.height, height: size.width } : size;
 }
 
 type Elements = Map<number, DataView[]>;
@@ -202,6 +209,9 @@ const numberIn = (elements: Elements, id: number): number => {
   const [content] = elements.get(id) ?? [];
   return content ? readUnsigned(content) : 0;
 };
+
+const readFloat = (view: DataView | undefined): number =>
+  view?.byteLength === 8 ? view.getFloat64(0) : view?.byteLength === 4 ? view.getFloat32(0) : 0;
 
 /** Numbers have up to eight bytes. */
 function readUnsigned(view: DataView): number {

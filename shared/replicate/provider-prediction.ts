@@ -66,15 +66,20 @@ function readOutput(output: unknown): { output_url: string | null; output_files:
 const isFileUrl = (value: unknown): value is string =>
   typeof value === "string" && value.length <= 2048 && /^https?:[^\p{Cc}\p{Cs}]+$/u.test(value) && URL.canParse(value);
 
-const MAX_FILES = 20;
-const MAX_DEPTH = 4;
+/** Enough that long lists do not hide what stands beside them. */
+const MAX_FILES = 100;
+const MAX_FILES_OF_LIST = 20;
+const MAX_DEPTH = 8;
 
 function listFiles(value: unknown, at: string, depth: number): OutputFile[] {
   if (isFileUrl(value)) return [{ at, url: value }];
   if (typeof value !== "object" || value === null || depth === MAX_DEPTH) return [];
   const entries = Array.isArray(value)
-    ? value.slice(0, MAX_FILES).map((item, index): [string, unknown] => [`${at}[${index}]`, item])
-    : Object.entries(value).map(([name, item]): [string, unknown] => [at === "" ? name : `${at}.${name}`, item]);
+    ? value.slice(0, MAX_FILES_OF_LIST).map((item, index): [string, unknown] => [`${at}[${index}]`, item])
+    : Object.entries(value).map(([key, item]): [string, unknown] => {
+        const name = key.replaceAll(/[^\w.-]/g, "_");
+        return [at === "" ? name : `${at}.${name}`, item];
+      });
   // Such a path can be written into a row, and into a sentence.
   const named = entries.filter(([path]) => /^[\w.[\]-]{1,100}$/.test(path)).slice(0, 100);
   return named.flatMap(([path, item]) => listFiles(item, path, depth + 1));

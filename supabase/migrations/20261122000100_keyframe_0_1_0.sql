@@ -3158,36 +3158,43 @@ begin
 end $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- `files` has each address with its path. The file is the one at `named`, or the first of the only list (or field) with files of the
+-- `files` has each address with its path. The file is the first at `named`, or the first of the only list (or field) with files of the
 -- step's kind: a paid run is stored although its model's row is wrong. Null: unclear. A file with another ending, or none, counts if none
 -- has the right one.
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
-  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
   -- Stored too, but beside one of those it is a preview.
   unusual constant text := case prediction.step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
-  found_in text[];
-  url text;
+  named_url text;
+  is_of_kind boolean;
+  likely_url text;
+  is_clear boolean;
 begin
-  select f ->> 'url' into url from jsonb_array_elements(files) with ordinality e (f, place)
-  where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1;
-  if found then
-    return url;
+  with all_files as (
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '\[\d+\]', '', 'g') as list, place,
+      coalesce(f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.'), false) as is_named,
+      split_part(f ->> 'url', '?', 1) ~* wanted as is_right,
+      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
+    from jsonb_array_elements(files) with ordinality e (f, place)
+  ), rated as (
+    select a.*, a.is_right or not a.has_other_ending as may_be,
+      a.is_right or (not a.has_other_ending and not bool_or(a.is_right) over ()) as is_likely
+    from all_files a
+  )
+  select (array_agg(r.url order by r.may_be desc, r.place) filter (where r.is_named))[1],
+    coalesce(bool_or(r.may_be) filter (where r.is_named), false),
+    (array_agg(r.url order by r.place) filter (where r.is_likely))[1],
+    least(count(distinct r.list) filter (where r.is_likely), count(distinct r.url) filter (where r.is_likely)) = 1
+  into named_url, is_of_kind, likely_url, is_clear from rated r;
+  if is_of_kind then
+    return named_url;
   elsif named is not null then
     raise warning 'The run of prediction % has no file at %, which the row of the model % for % names in output.',
       prediction.id, named, prediction.model, prediction.step;
   end if;
-  with all_files as (
-    select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
-      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right,
-      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
-    from jsonb_array_elements(files) with ordinality e (f, place)
-  ), likely as (
-    select a.* from all_files a where a.is_right or (not a.has_other_ending and not exists (select from all_files o where o.is_right))
-  )
-  select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
-  return case when cardinality(found_in) = 1 then url end;
+  return coalesce(case when is_clear then likely_url end, named_url);
 end $$;
 comment on function keyframe_private.find_output is 'The address of the file among those in what a run returned.';
 
@@ -3221,7 +3228,8 @@ begin
       elsif output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
           'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
-          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model,
+          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), 500),
+          row_now.model,
           ', which has ' || named), false);
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);

@@ -337,6 +337,11 @@ test.each<[output: string[], row: string | null, found: string | null]>([
   [["image", "imagesmall"], "image", "image"],
   [["image"], "images", "image"],
   [["image", "mask"], "images", null],
+  [["images[0].url", "images[1].url"], null, "images[0].url"],
+  [["[0].image", "[0].mask"], null, null],
+  [["image=jfif", "log=txt"], null, "image"],
+  [["video=mp4", "image"], "video", "image"],
+  [["files[0]=json", "files[1]"], "files", "files[1]"],
 ])(
   "a frame whose run returns files at %j, of a model whose row names %s → %s is stored, or nothing",
   async (output, row, found) => {
@@ -361,6 +366,24 @@ test.each<[output: string[], row: string | null, found: string | null]>([
     });
   },
 );
+
+test("a run with one file at two places → it is stored; with very many files → the sentence still says what to do", async () => {
+  await db.sql.begin(async (sql) => {
+    const url = "https://replicate.delivery/a.png";
+    const seed = { status: "processing", columns: { provider_prediction_id: FOLLOWED } } as const;
+    const { id } = await seedPrediction(sql, world, seed);
+    const twice = ["image", "files[0]"].map((at) => ({ at, url }));
+    await providerSays(sql, { id, run: FOLLOWED, status: "succeeded", outputUrl: null, outputFiles: twice });
+    expect(await readRow(sql, id)).toMatchObject({ status: "storing", provider_output_url: url });
+  });
+  await db.sql.begin(async (sql) => {
+    const seed = { status: "processing", columns: { provider_prediction_id: "run-of-many" } } as const;
+    const { id } = await seedPrediction(sql, world, seed);
+    const outputFiles = files(...Array.from({ length: 100 }, (_, index) => `${"field".repeat(15)}${index}`));
+    await providerSays(sql, { id, run: "run-of-many", status: "succeeded", outputUrl: null, outputFiles });
+    expect((await readRow(sql, id)).error_message).toMatch(/in the column output of the model google\/nano-banana\.$/);
+  });
+});
 
 test("a run without the file that the model's row names → its only file is stored, and Postgres logs the row to correct", async () => {
   const logged: (string | undefined)[] = [];

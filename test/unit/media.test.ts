@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { detectMedia, type MediaType, UnusableMedia, sniffImage } from "../../shared/media/media.ts";
 import { createMediaReader } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import { bmpOf } from "../support/media/images.ts";
+import { drawPhoto, withLocation } from "../support/media/photos.ts";
 import { CLIPS, patched, readClip, recorded } from "../support/media/clips.ts";
 
 const canvas = createCanvas(200, 100);
@@ -63,6 +64,39 @@ test("a PNG with as many bytes behind its end as there may be → read as it is 
     for (const chunkBytes of [1000, png.length - 3, png.length, padded.length])
       expect(read("image/png", padded, chunkBytes)).toEqual({ ...shown, note });
   }
+});
+
+/** Turned by a box instead of the one with the depth of its colours; decoders demand that it is marked as essential. */
+const turnedAvif = (quarters: number) => {
+  const avif = new Uint8Array(canvas.encodeSync("avif"));
+  const boxed = patched(patched(avif, "pixi", 4, [quarters]), "pixi", 0, text("irot"));
+  return patched(boxed, "ipma", 16, [0x82]);
+};
+
+test.each(["jpeg", "png"] as const)(
+  "a %s that its Exif turns → its sides are those that browsers show",
+  async (kind) => {
+    for (const [turn, width, height] of [
+      [1, 48, 32],
+      [3, 48, 32],
+      [6, 32, 48],
+      [8, 32, 48],
+    ] as const) {
+      const bytes = withLocation(kind, await drawPhoto(kind), turn);
+      for (const chunkBytes of [1, 50, bytes.byteLength])
+        expect(read(`image/${kind}`, bytes, chunkBytes)).toMatchObject({ width, height });
+    }
+  },
+);
+
+test("an AVIF that is turned by a quarter → its sides are those that browsers show", () => {
+  for (const [quarters, width, height] of [
+    [0, 200, 100],
+    [1, 100, 200],
+    [2, 200, 100],
+    [3, 100, 200],
+  ] as const)
+    expect(read("image/avif", turnedAvif(quarters))).toMatchObject({ width, height });
 });
 
 test("a JPEG whose size stands behind 3 MB of metadata → found", () => {

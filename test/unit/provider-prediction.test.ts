@@ -36,18 +36,25 @@ test("an output that is not one address → each file with its path; nothing of 
     { at: "images[0]", url },
     { at: "images[1].url", url },
   ]);
+  expect(filesOf({ "Clip 1": url, data: { output: { videos: [{ url }] } } })).toEqual([
+    { at: "Clip_1", url },
+    { at: "data.output.videos[0].url", url },
+  ]);
   for (const none of [
     url,
     null,
     {},
-    { a: { b: { c: { d: { e: url } } } } },
-    { "a b": url },
+    { a: { b: { c: { d: { e: { f: { g: { h: { i: url } } } } } } } } },
+    { [`a${"b".repeat(100)}`]: url },
     { a: `${url}${"a".repeat(3000)}` },
     { a: "data:,a" },
     { a: "https://replicate.delivery/\u0000.mp4", b: "https://replicate.delivery/\ud800.mp4" },
   ])
     expect(filesOf(none)).toBeNull();
   expect(filesOf(Array(1000).fill(url))).toHaveLength(20);
+  const frames = Array(1000).fill("https://replicate.delivery/a.png");
+  expect(filesOf({ frames, masks: frames, video: url })?.at(-1)).toEqual({ at: "video", url });
+  expect(filesOf(Array(20).fill(frames))).toHaveLength(100);
 });
 
 test("a run that goes on, without error and logs → accepted, its output not taken yet", () => {
