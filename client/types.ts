@@ -1,4 +1,4 @@
-// A copy of the contract's types, so that the package needs no schema library. The type check of test/unit/client-types.test.ts
+// A copy of the contract's types, so that the package needs no schema library. The type check of test/unit/client/types.test.ts
 // requires them to equal shared/contract. Times are ISO 8601 in UTC, and ids are UUIDs.
 
 export type Step = "first-frame" | "last-frame" | "video";

@@ -208,7 +208,7 @@ comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of
 
 -- supabase/schemas/00_foundation/40_texts.sql
 
--- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/projects/texts.test.ts compares both
 -- for every character. Ranges of code points do not depend on the collation.
 
 -- Requires one character that is not white space, a control character or ignorable in display (zero-width characters, fillers,
@@ -5015,7 +5015,7 @@ comment on function keyframe.read_usage is 'The caller''s predictions and costs 
 -- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
 -- events.
 
--- shared/contract/webhooks.ts has the same list for the API; test/db/shared-rules.test.ts compares both.
+-- shared/contract/webhooks.ts has the same list for the API; test/db/schema/shared-rules.test.ts compares both.
 create function keyframe_private.event_types()
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
@@ -5070,7 +5070,7 @@ create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (d
 alter table keyframe.webhook_endpoints enable row level security;
 
 -- An endpoint's deliveries, possibly millions, and its test events have no foreign key to it: they are neither sent nor visible, and are
--- deleted in batches (docs/decisions/0022-deleted-endpoints-leave-deliveries.md).
+-- deleted in batches (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
 create table keyframe_private.deleted_endpoints (
   endpoint_id uuid primary key,
   deleted_at timestamptz not null default now()
@@ -5461,7 +5461,7 @@ end $$;
 -- supabase/schemas/60_webhooks/40_hours.sql
 
 -- Delivery counts per endpoint and hour: reading a day of an endpoint reads 24 rows instead of every delivery.
--- docs/decisions/0015-endpoint-health-is-counted.md weighs the cost.
+-- docs/decisions/0014-endpoint-health-is-counted.md weighs the cost.
 
 create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
 
@@ -8157,7 +8157,7 @@ create policy keyframe_files_delete_client on storage.objects as restrictive for
 -- supabase/schemas/99_rights.sql
 
 -- All rights, on everything. Each version's migration ends with the files 99_*: an app's default privileges may have opened what it
--- created (docs/decisions/0028-rights-are-made-last.md).
+-- created (docs/decisions/0025-rights-are-made-last.md).
 
 select keyframe_private.revoke_all_rights();
 
@@ -8165,7 +8165,7 @@ grant usage on schema keyframe to anon, authenticated, service_role;
 grant usage on schema keyframe_private to authenticated, service_role;
 grant usage on schema keyframe_worker to service_role;
 
--- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
+-- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
   keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
   keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events

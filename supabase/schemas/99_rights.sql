@@ -1,5 +1,5 @@
 -- All rights, on everything. Each version's migration ends with the files 99_*: an app's default privileges may have opened what it
--- created (docs/decisions/0028-rights-are-made-last.md).
+-- created (docs/decisions/0025-rights-are-made-last.md).
 
 select keyframe_private.revoke_all_rights();
 
@@ -7,7 +7,7 @@ grant usage on schema keyframe to anon, authenticated, service_role;
 grant usage on schema keyframe_private to authenticated, service_role;
 grant usage on schema keyframe_worker to service_role;
 
--- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
+-- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
   keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
   keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events

@@ -241,7 +241,7 @@ test.each<[request: string, what: string, json: unknown, path: string]>([
   expect(await refused(address, { method, json })).toEqual([400, "invalid_request", [path]]);
 });
 
-// Which characters a text may have: test/db/texts.test.ts.
+// Which characters a text may have: test/db/projects/texts.test.ts.
 test.each([
   [
     "4000 emoji as textPrompt and as description: characters count, not UTF-16 units",

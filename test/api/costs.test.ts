@@ -8,7 +8,7 @@ import { dataOf, type Reply } from "../support/api/envelope.ts";
 import { signUp, type User } from "../support/api/user.ts";
 
 // Costs and budgets of one user over HTTP. A first frame by the default model costs 67,000 micro-dollars. What is exact under load, and
-// the budgets of the service, which all tests here share: test/db/costs.test.ts.
+// the budgets of the service, which all tests here share: test/db/costs/costs.test.ts.
 
 const FRAME = 67_000;
 const sql = openDatabase();

@@ -7,7 +7,7 @@ import { startStuck } from "../support/api/stuck.ts";
 import { useUser } from "../support/api/user.ts";
 import { download } from "../support/film/ending.ts";
 
-// Order under two writers, moves, rights and limits: test/db/films.test.ts.
+// Order under two writers, moves, rights and limits: test/db/projects/films.test.ts.
 
 const sql = openDatabase();
 const user = useUser();

@@ -6,7 +6,7 @@ import { openDatabase } from "../support/api/database.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
-import type { AllFigures } from "../unit/api-figures.ts";
+import type { AllFigures } from "../unit/api/figures.ts";
 
 const DEEP = "/api/health?deep=1";
 const METRICS = "/api/metrics";

@@ -6,7 +6,7 @@ import { uniquePrompt } from "../support/api/provider.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { drawImage } from "../support/media/images.ts";
 
-// How a start reaches Postgres, and what comes back. What Postgres decides: test/db/inputs.test.ts.
+// How a start reaches Postgres, and what comes back. What Postgres decides: test/db/predictions/inputs.test.ts.
 
 type Model = ModelList["steps"][number]["models"][number];
 

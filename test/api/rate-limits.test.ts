@@ -78,7 +78,7 @@ test("a request that is refused for another reason → costs its token, through 
   expect((await taken()).read).toBe(3);
 });
 
-// How tokens are counted and come back, and what a changed limit does: test/db/rate-limits.test.ts.
+// How tokens are counted and come back, and what a changed limit does: test/db/rights/rate-limits.test.ts.
 test("the secret key → no limit, and no RateLimit headers", async () => {
   const { status, headers } = await asProject().call("/api/webhooks");
   expect([status, headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([200, null, null]);

@@ -354,7 +354,7 @@ test("createClient with the README's option for Node 20, in the Node that npm ru
   expect((await run("node", "node20.js"))[0]).toBe("made\n");
 });
 
-// Under React 18 and 19: test/unit/client-react.test.ts.
+// Under React 18 and 19: test/unit/client/react.test.ts.
 test("the example of docs/react.md, pressed twice → one film with its progress; over the budget → said, pressed again", {
   timeout: 120_000,
 }, async () => {

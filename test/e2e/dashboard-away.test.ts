@@ -26,7 +26,7 @@ async function atProjects(): Promise<Visit> {
 const follow = (page: Page, name: string) => page.getByRole("banner").getByRole("link", { name, exact: true }).click();
 const gone = (page: Page, text: string) => page.getByText(text).waitFor({ state: "hidden" });
 
-// test/unit/dashboard-session.test.ts has the failures that count as away.
+// test/unit/dashboard/session.test.ts has the failures that count as away.
 /** Reads are repeated after at most 15 s, each for some seconds. */
 const BACK_WITHIN_MS = 60_000;
 

@@ -14,7 +14,7 @@ import {
 } from "../support/receiver/story.ts";
 import { connect } from "../support/stack/own-stack.ts";
 
-// What a receiver may do to a request is in test/unit/deliver-receivers.test.ts; here is what comes of it.
+// What a receiver may do to a request is in test/unit/deliver/receivers.test.ts; here is what comes of it.
 
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);

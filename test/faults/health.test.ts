@@ -8,7 +8,7 @@ import { insertProjects } from "../support/receiver/register.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
-// The causes are real. Which figures make which sentence: test/unit/api-health-problems.test.ts.
+// The causes are real. Which figures make which sentence: test/unit/api/health-problems.test.ts.
 
 const NAMED_WITHIN_MS = 30_000;
 /** A worker's last word counts for a minute. */

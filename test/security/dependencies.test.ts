@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 
-// What is installed is what was looked at. That versions are exact, and the functions' the same: test/unit/pinned-versions.test.ts.
+// What is installed is what was looked at. That versions are exact, and the functions' the same: test/unit/repository/pinned-versions.test.ts.
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const texts = z.record(z.string(), z.string());

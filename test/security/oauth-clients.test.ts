@@ -8,7 +8,7 @@ import { drawImage } from "../support/media/images.ts";
 import { rest } from "../support/security/rest.ts";
 
 // A client that the user approved at Supabase Auth's OAuth server has a session's token with client_id. What each right opens, and the
-// tables one by one: test/db/oauth-clients.test.ts.
+// tables one by one: test/db/rights/oauth-clients.test.ts.
 
 const sql = openDatabase();
 const APP = crypto.randomUUID();

@@ -213,7 +213,7 @@ describe("functions by GET and HEAD", () => {
     });
   });
 
-  // Of our own schemas, which may be called: test/db/function-grants.test.ts.
+  // Of our own schemas, which may be called: test/db/rights/function-grants.test.ts.
   test("what is in other schemas, by its name or with theirs → there is no such function, for anybody", async () => {
     const headers = { "content-profile": "keyframe_private" };
     const names =

@@ -9,7 +9,7 @@ import { signUp, type User, useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 // Connections whose bodies do not end, written to the functions of the running stack: through the gateway, and straight to
-// where a function listens. What bounds them, by a clock of the test's own: test/unit/read-body.test.ts.
+// where a function listens. What bounds them, by a clock of the test's own: test/unit/api/read-body.test.ts.
 
 const MIB = 1024 * 1024;
 const UPLOAD = "/api/projects/reference-images";

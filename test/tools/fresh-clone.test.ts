@@ -48,7 +48,7 @@ test("README → names the two commands, each of which first installs what is mi
 
 // One installation takes half a minute, on a busy machine twice that: the second command finds it.
 test("npm test in a fresh clone → installs and tests; then npm run demo → its own stack, the whole film, the stack ends", async () => {
-  const tested = await typed("test", "--", "test/unit/api-entity-tag.test.ts");
+  const tested = await typed("test", "--", "test/unit/api/entity-tag.test.ts");
   expect([tested.code, tested.output]).toEqual([0, expect.stringMatching(/Installing what is missing[\s\S]*passed/)]);
 
   const { code, output } = await typed("run", "demo", "--", "--port", "0");

@@ -1,4 +1,4 @@
--- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/projects/texts.test.ts compares both
 -- for every character. Ranges of code points do not depend on the collation.
 
 -- Requires one character that is not white space, a control character or ignorable in display (zero-width characters, fillers,

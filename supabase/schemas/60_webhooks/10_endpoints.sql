@@ -1,7 +1,7 @@
 -- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
 -- events.
 
--- shared/contract/webhooks.ts has the same list for the API; test/db/shared-rules.test.ts compares both.
+-- shared/contract/webhooks.ts has the same list for the API; test/db/schema/shared-rules.test.ts compares both.
 create function keyframe_private.event_types()
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
@@ -56,7 +56,7 @@ create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (d
 alter table keyframe.webhook_endpoints enable row level security;
 
 -- An endpoint's deliveries, possibly millions, and its test events have no foreign key to it: they are neither sent nor visible, and are
--- deleted in batches (docs/decisions/0022-deleted-endpoints-leave-deliveries.md).
+-- deleted in batches (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
 create table keyframe_private.deleted_endpoints (
   endpoint_id uuid primary key,
   deleted_at timestamptz not null default now()

@@ -1,5 +1,5 @@
 -- Delivery counts per endpoint and hour: reading a day of an endpoint reads 24 rows instead of every delivery.
--- docs/decisions/0015-endpoint-health-is-counted.md weighs the cost.
+-- docs/decisions/0014-endpoint-health-is-counted.md weighs the cost.
 
 create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
 

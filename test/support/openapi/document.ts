@@ -34,7 +34,7 @@ type OpenApi = {
   components: Record<string, Record<string, unknown>>;
 };
 
-/** The document as a reader of openapi.json has it. Its shape is what test/unit/openapi-document.test.ts shows. */
+/** The document as a reader of openapi.json has it. Its shape is what test/unit/contract/openapi-document.test.ts shows. */
 export const openApi = JSON.parse(JSON.stringify(openApiDocument("http://127.0.0.1/functions/v1", "0.0.0"))) as OpenApi;
 
 /** What a JSON pointer (`#/components/…`) leads to; undefined when there is nothing. */

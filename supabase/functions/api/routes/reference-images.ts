@@ -54,7 +54,7 @@ function withoutMetadata(bytes: Uint8Array, { contentType }: Image): ReferenceIm
   if (!stripped || !size) throw unsupported("The image is damaged or ends early. Save it again and send that.");
   if (stripped.isLossless)
     throw unsupported("The JPEG is lossless or hierarchical. Save it as PNG or as a usual JPEG and send that.");
-  // Models read the pixels as they lie in the file (decision 40).
+  // Models read the pixels as they lie in the file (decision 37).
   if (stripped.orientation > 1) {
     const turned = `is turned when it is shown (Exif orientation ${stripped.orientation}), which models do not do`;
     throw unsupported(`The image ${turned}. Save it upright, without this orientation, and send that.`);

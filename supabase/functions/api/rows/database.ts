@@ -143,7 +143,7 @@ type DatabaseClient = ReturnType<typeof createDatabaseClient>;
 /**
  * One client for all requests, without a session: each call adds its caller's token. A call without a token is anonymous, which only
  * the function health admits. Uses two packages of supabase-js, because loading Auth and Realtime took two fifths of the function's
- * start (docs/decisions/0016).
+ * start (docs/decisions/0015).
  */
 export function createPlatformClient(
   url: string,

@@ -1,0 +1,256 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { modelList } from "../../../shared/contract/controls.ts";
+import { asAdministrator, readRecipes } from "../../support/database/admin-recipes.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { refusalOf } from "../../support/database/refusal.ts";
+
+const db = useDatabase();
+
+const GOOD = {
+  prompt: { field: "prompt" },
+  firstFrame: { field: "image" },
+  lastFrame: { field: "last", needs: ["firstFrame"], forces: { resolution: "1080p" } },
+  resolution: { field: "mode", values: { "720p": "std", "1080p": "pro" }, order: ["720p", "1080p"], default: "720p" },
+  durationSeconds: { field: "duration", values: [5, 10], default: 5 },
+};
+const add = (controls: unknown, fixed: unknown = {}, step = "video") => db.sql`
+  insert into keyframe.models (step, model, label, vendor, controls, fixed)
+  values (${step}::keyframe.generation_step, ${`test/${crypto.randomUUID()}`}, 'Test', 'Test',
+    ${JSON.stringify(controls)}::text::jsonb, ${JSON.stringify(fixed)}::text::jsonb)`;
+
+const changed = (name: string, change: object) => ({
+  ...GOOD,
+  [name]: { ...Object(Reflect.get(GOOD, name)), ...change },
+});
+const without = (name: string) => Object.fromEntries(Object.entries(GOOD).filter(([key]) => key !== name));
+const SEED = { field: "seed", min: 0, max: 9 };
+
+/** What is said of a row → controls that are refused with it. */
+const MALFORMED: [words: string, ...controls: unknown[]][] = [
+  ["controls must be an object.", []],
+  ["controls.prompt is missing.", without("prompt")],
+  ["controls.firstFrame is missing.", without("firstFrame")],
+  ["controls.durationSecond is not a control of the step video. It has: prompt,", { ...GOOD, durationSecond: SEED }],
+  ["controls.seed must be an object.", { ...GOOD, seed: "seed" }],
+  [
+    "controls.resolution.defualt is no key of this control. It takes: field, values,",
+    changed("resolution", { defualt: "720p" }),
+  ],
+  [
+    "controls.prompt.values is no key of this control. It takes: field, maxLength",
+    changed("prompt", { values: ["a"] }),
+  ],
+  ["controls.seed.field is missing", { ...GOOD, seed: { min: 0, max: 9 } }],
+  [
+    "controls.prompt.field must be the name of a field.",
+    changed("prompt", { field: "the prompt" }),
+    changed("prompt", { field: "" }),
+  ],
+  [
+    "controls.prompt.maxLength must be a positive integer.",
+    changed("prompt", { maxLength: "2500" }),
+    changed("prompt", { maxLength: 99_999_999_999 }),
+  ],
+  [
+    "controls.resolution.omitWith is possible for aspectRatio alone: any other choice would be ignored.",
+    changed("resolution", { omitWith: ["firstFrame"] }),
+  ],
+  [
+    "controls.durationSeconds.values[1] must be a positive integer.",
+    ...["10", 7.5, 0].map((value) => changed("durationSeconds", { values: [5, value] })),
+  ],
+  [
+    'controls.aspectRatio.values[1] must be a ratio such as "16:9".',
+    { ...GOOD, aspectRatio: { field: "a", values: ["16:9", "wide"] } },
+  ],
+  [
+    "controls.audio.values[0] must be true or false.",
+    { ...GOOD, audio: { field: "a", values: ["on"], default: "on" } },
+  ],
+  [
+    "controls.resolution.values[2] must be a text.",
+    changed("resolution", { values: ["720p", "1080p", ""], order: undefined }),
+  ],
+  [
+    "controls.resolution.values.720p must be a text, a number, true or false.",
+    changed("resolution", { values: { "720p": null, "1080p": "pro" } }),
+  ],
+  [
+    "controls.durationSeconds.values.five cannot stand in an object",
+    changed("durationSeconds", { values: { five: 5 }, default: 5 }),
+  ],
+  ["controls.durationSeconds.values[2] is listed twice.", changed("durationSeconds", { values: [5, 10, 5] })],
+  ["controls.durationSeconds.values must not be empty.", changed("durationSeconds", { values: [] })],
+  ["controls.seed must have either values, or min and max.", { ...GOOD, seed: { field: "seed", min: 0 } }],
+  ["controls.seed.min must not be greater than max.", { ...GOOD, seed: { field: "seed", min: 9, max: 0 } }],
+  ["controls.resolution must have values, and no min or max.", changed("resolution", { min: 1, max: 2 })],
+  ["controls.resolution.default is not among its values.", changed("resolution", { default: "4k" })],
+  [
+    "controls.durationSeconds.default is missing: it decides the price",
+    changed("durationSeconds", { default: undefined }),
+  ],
+  ["controls.resolution.order must name each key of values once", changed("resolution", { order: ["720p"] })],
+  [
+    "controls.seed.field names the field mode, which controls.resolution.field fills already.",
+    { ...GOOD, seed: { ...SEED, field: "mode" } },
+  ],
+  ["controls.referenceImages.list must be true", { ...GOOD, referenceImages: { field: "r", max: 2 } }],
+  ["controls.referenceImages.max is missing", { ...GOOD, referenceImages: { field: "r", list: true } }],
+  [
+    "controls.lastFrame.needs[0] must be another control of this model, not referenceImages.",
+    changed("lastFrame", { needs: ["referenceImages"] }),
+  ],
+  [
+    "controls.lastFrame.excludes[0] must be another control of this model, not lastFrame.",
+    changed("lastFrame", { excludes: ["lastFrame"] }),
+  ],
+  [
+    "controls.aspectRatio.omitWith[0] must be firstFrame, lastFrame or referenceImages",
+    { ...GOOD, aspectRatio: { field: "a", values: ["16:9"], omitWith: ["durationSeconds"] } },
+  ],
+  [
+    "controls.lastFrame.forces.resolution is not among the values of resolution.",
+    changed("lastFrame", { forces: { resolution: "4k" } }),
+  ],
+  [
+    "controls.lastFrame.forces.audio is no other control of this model.",
+    changed("lastFrame", { forces: { audio: false } }),
+  ],
+  [
+    "controls.resolution.forcesByValue.4k is not among its values.",
+    changed("resolution", { forcesByValue: { "4k": { durationSeconds: 5 } } }),
+  ],
+  [
+    "controls.resolution.forcesByValue.1080p.durationSeconds is not among the values of durationSeconds.",
+    changed("resolution", { forcesByValue: { "1080p": { durationSeconds: 6 } } }),
+  ],
+  [
+    "controls.audio must be an object. controls.seed must have either values, or min and max. controls.seed.field must be the name of a field.",
+    { ...GOOD, seed: { field: 1 }, audio: [] },
+  ],
+];
+
+test.each(MALFORMED)("a row whose mistake is: %s → refused in these words", async (words, ...wrong) => {
+  for (const controls of wrong) {
+    const refusal = await refusalOf(add(controls));
+    expect(refusal).toMatchObject({ sqlstate: "23514", constraint: "model_is_well_formed" });
+    expect(refusal.message).toContain(words);
+  }
+});
+
+test.each<[words: string, fixed: unknown]>([
+  ["fixed.mode names the field mode, which controls.resolution.field fills already.", { mode: "pro" }],
+  ["fixed.a b must be the name of a field.", { "a b": 1 }],
+  ["fixed must be an object.", []],
+])("a row whose mistake is: %s → refused in these words", async (words, fixed) => {
+  expect((await refusalOf(add(GOOD, fixed))).message).toContain(words);
+});
+
+test("frames of an image step → refused", async () => {
+  const frames = add({ prompt: GOOD.prompt, firstFrame: GOOD.firstFrame }, {}, "first-frame");
+  expect((await refusalOf(frames)).message).toContain("controls.firstFrame is not a control of the step first-frame.");
+});
+
+test("a right row, changed to a wrong one → refused, and as it was", async () => {
+  await add(GOOD);
+  const wrong = db.sql`update keyframe.models set controls = controls - 'prompt' where model like 'test/%'`;
+  expect((await refusalOf(wrong)).constraint).toBe("model_is_well_formed");
+  const [row] = await db.sql`select controls from keyframe.models where model like 'test/%'`;
+  expect(row?.controls).toEqual(GOOD);
+  await db.sql`delete from keyframe.models where model like 'test/%'`;
+});
+
+const answer = z.object({ rate: z.unknown(), ...modelList.shape });
+/** What a user gets of a step. */
+async function listed(step: string) {
+  const sub = await db.addUser();
+  const { steps } = await db.as({ role: "authenticated", sub }, async (sql) => {
+    const [row] = await sql`select keyframe.list_models() as answer`;
+    return answer.parse(row?.answer);
+  });
+  return steps.find((one) => one.step === step)?.models ?? [];
+}
+
+test("list_models → each step's models in order, with what each control takes and none of the provider's fields", async () => {
+  const [kling, veo] = await listed("video");
+  expect(kling).toEqual({
+    ...{ model: "kwaivgi/kling-v3-omni-video", label: "Kling 3.0 Omni", vendor: "Kuaishou", isDefault: true },
+    ...{ available: true, acceptsFaces: "yes", shutdownAt: null, successor: null, promptMaxLength: 2500 },
+    notes: expect.any(String),
+    controls: {
+      prompt: { maxLength: 2500 },
+      firstFrame: {},
+      lastFrame: { needs: ["firstFrame"] },
+      referenceImages: { max: 5 },
+      aspectRatio: { values: ["16:9", "9:16", "1:1"] },
+      resolution: { values: ["720p", "1080p", "4k"], default: "720p" },
+      durationSeconds: { values: [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], default: 5 },
+      audio: { values: [false, true], default: false },
+    },
+    billedWhen: { failed: "unknown", rejected: "unknown", canceled: "yes" },
+    prices: expect.arrayContaining([
+      {
+        appliesTo: { resolution: "720p", audio: false },
+        ...{ metric: "output_second", priceUsd: 0.168, checkedAt: "2026-10-05" },
+      },
+    ]),
+  });
+  expect(kling?.prices).toHaveLength(5);
+  expect(veo).toMatchObject({
+    isDefault: false,
+    promptMaxLength: 4000,
+    controls: { seed: { min: 0, max: 2147483647 } },
+  });
+  expect((await listed("first-frame")).map(({ isDefault }) => isDefault)).toEqual([true, ...Array(6).fill(false)]);
+});
+
+test("a model whose end is announced → listed with the day and the first that costs no more; past it → not available", async () => {
+  const banana = async () => (await listed("last-frame")).find(({ model }) => model === "google/nano-banana");
+  expect(await banana()).toMatchObject({
+    ...{ available: true, shutdownAt: "2027-03-15T00:00:00.000Z", successor: "black-forest-labs/flux-2-pro" },
+  });
+  await db.sql`update keyframe.models set shutdown_at = now() where model = 'google/nano-banana'`;
+  expect(await banana()).toMatchObject({ available: false, successor: "black-forest-labs/flux-2-pro" });
+});
+
+test("docs/models.md, done in its order → the switch, the value and the new model are listed, without a deploy", async () => {
+  const recipes = await readRecipes("models");
+  const run = (title: string) => asAdministrator(db.sql, recipes.find((one) => one.title === title)?.sql ?? "");
+  expect(recipes.map(({ title }) => title)).toEqual([
+    ...["Switch the model of a step", "Offer another value", "Add a model", "Offer a model", "When a model goes away"],
+    "Where the file is",
+  ]);
+  const video = async (name: string) => (await listed("video")).find(({ model }) => model === name);
+
+  await run("Switch the model of a step");
+  expect((await video("google/veo-3.1"))?.isDefault).toBe(true);
+  await run("Offer another value");
+  expect((await video("kwaivgi/kling-v2.6"))?.controls.durationSeconds?.values).toEqual([5, 10, 15]);
+  await run("Add a model");
+  expect(await video("bytedance/seedance-1-pro")).toBeUndefined();
+  await run("Offer a model");
+  expect((await listed("video"))[2]).toMatchObject({ model: "bytedance/seedance-1-pro", available: true });
+  await db.sql`update keyframe.models set refused_at = now() where model = 'kwaivgi/kling-v2.6'`;
+  expect((await video("kwaivgi/kling-v2.6"))?.available).toBe(false);
+  await run("When a model goes away");
+  expect((await video("kwaivgi/kling-v2.6"))?.available).toBe(true);
+  await run("Where the file is");
+  const [row] = await db.sql`select output from keyframe.models where output is not null`;
+  expect(row).toEqual({ output: "video" });
+});
+
+test("the table of docs/models.md → every row that is shipped, in its order, with the default", async () => {
+  const page = await Deno.readTextFile(new URL("../../../docs/models.md", import.meta.url));
+  const [, tables = ""] = page.split("## The models that are shipped\n");
+  const shown = [...tables.matchAll(/^\| `([^`]+)`( \(default\))? \|/gm)].map(([, model, isDefault]) => [
+    model,
+    !!isDefault,
+  ]);
+  const rows = await db.sql<{ model: string; first: boolean }[]>`
+    select m.model, m.position = 10 as first from keyframe.models m where m.step in ('first-frame', 'video')
+      and m.model <> 'bytedance/seedance-1-pro' order by m.step, m.position`;
+  expect(shown.filter(([model]) => String(model).includes("/"))).toEqual(
+    rows.map(({ model, first }) => [model, first]),
+  );
+});

@@ -1,0 +1,205 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { claim, complete, readRow, submitsOf } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { start, type Wanted } from "../../support/database/user.ts";
+
+const db = useDatabase();
+const world = useWorld(db);
+beforeEach(async () => {
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices`;
+  await addModels();
+});
+
+/** Four models of the step first-frame: the default, and those after it. Only test/seed takes a seed. */
+async function addModels(): Promise<void> {
+  const prompt = { prompt: { field: "prompt" } };
+  const seed = { ...prompt, seed: { field: "seed", min: 0, max: 9 } };
+  const rows = [
+    ["test/default", 1, seed],
+    ["test/next", 2, prompt],
+    ["test/seed", 3, seed],
+  ] as const;
+  for (const [model, position, controls] of rows) {
+    await db.sql`
+      insert into keyframe.models (step, model, label, vendor, position, controls)
+      values ('first-frame', ${model}, 'Test', 'Test', ${position}, ${db.sql.json(controls)})
+      on conflict (step, model) do update set shutdown_at = null, enabled = true, cost_ceiling_micros = null`;
+  }
+  await db.sql`update keyframe.step_defaults set model = 'test/default' where step = 'first-frame'`;
+  await db.sql`update keyframe.models set enabled = false where step = 'first-frame' and model not like 'test/%'`;
+}
+
+/** Each way in which a model goes away. */
+const WAYS = ["past its shutdown_at", "refused by the provider"] as const;
+async function takeAway(model: string, way: (typeof WAYS)[number] = "past its shutdown_at"): Promise<void> {
+  await (way === "past its shutdown_at"
+    ? db.sql`update keyframe.models set shutdown_at = now() where model = ${model}`
+    : db.sql`update keyframe.models set refused_at = now() where model = ${model}`);
+}
+const refusedAt = async (model: string) =>
+  (await db.sql`select refused_at from keyframe.models where model = ${model}`)[0]?.refused_at;
+
+const startFrame = async (wanted: Wanted = {}) => (await start(db, world, wanted)).prediction;
+
+describe.each(WAYS)("the default of the step is %s:", (way) => {
+  test("a start → made by the next model that takes the same input, and says which was meant", async () => {
+    await takeAway("test/default", way);
+    expect(await startFrame()).toMatchObject({ model: "test/next", requested_model: "test/default" });
+    const seeded = await startFrame({ input: { seed: 7 } });
+    expect(seeded).toMatchObject({ model: "test/seed", requested_model: "test/default", input: { seed: 7 } });
+  });
+
+  test("a start that names it → model_unavailable, and nothing is started", async () => {
+    await takeAway("test/default", way);
+    const { message, detail } = await refusalOf(startFrame({ model: "test/default" }));
+    expect([message, detail]).toEqual([
+      "model_unavailable",
+      expect.stringMatching(/test\/default .*GET \/api\/models/),
+    ]);
+    expect(await db.sql`select from keyframe.predictions`).toHaveLength(0);
+  });
+
+  test("a start whose input no other model takes → model_unavailable", async () => {
+    await takeAway("test/default", way);
+    await takeAway("test/seed", way);
+    expect(await codeOf(startFrame({ input: { seed: 7 } }))).toBe("model_unavailable");
+  });
+});
+
+describe("a model whose price is known is replaced by one that costs no more for the same input:", () => {
+  const addPrice = (model: string, usd: number) => db.sql`
+    insert into keyframe_private.model_prices (model, metric, price_usd, source)
+    values (${`test/${model}`}, 'run', ${usd}, 'https://example.org')`;
+  beforeEach(() => addPrice("default", 0.05));
+
+  test("the next costs more → the one after it; that costs more too → model_unavailable", async () => {
+    await takeAway("test/default");
+    await addPrice("next", 0.06);
+    await addPrice("seed", 0.05);
+    expect(await startFrame()).toMatchObject({ model: "test/seed", requested_model: "test/default" });
+    await takeAway("test/seed");
+    const { message, detail } = await refusalOf(startFrame());
+    expect([message, detail]).toEqual([
+      "model_unavailable",
+      expect.stringMatching(/takes this input and costs no more/),
+    ]);
+  });
+
+  test("the price of the next is unknown → not taken, unless its ceiling is no more", async () => {
+    await takeAway("test/default");
+    await addPrice("seed", 0.01);
+    expect(await startFrame()).toMatchObject({ model: "test/seed" });
+    await db.sql`update keyframe.models set cost_ceiling_micros = 50000 where model = 'test/next'`;
+    expect(await startFrame()).toMatchObject({ model: "test/next" });
+  });
+
+  test("a submit that the provider refused → it goes to the one that costs no more", async () => {
+    await addPrice("next", 0.06);
+    await addPrice("seed", 0.04);
+    const { id } = await startFrame();
+    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
+    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', 1)`;
+    expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
+  });
+});
+
+test("a model whose price is unknown → replaced by the next, whatever that costs", async () => {
+  await takeAway("test/default");
+  await db.sql`
+    insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('test/next', 'run', 9, 'https://example.org')`;
+  expect(await startFrame()).toMatchObject({ model: "test/next" });
+});
+
+test("a wrong input, while the default is available → unsupported_input: no other model is taken for it", async () => {
+  expect(await codeOf(startFrame({ input: { seed: 10 } }))).toBe("unsupported_input");
+});
+
+describe("a submit whose model the provider refused as unknown", () => {
+  async function refuse(wanted: Wanted = {}) {
+    const { id } = await startFrame(wanted);
+    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
+    const [row] = await db.sql`
+      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'It said: not found', 1) as answer`;
+    expect((await submitsOf(db.sql, id))[0]).toMatchObject({ outcome: "no_run", cost_state: "released" });
+    return { id, answer: row?.answer, row: await readRow(db.sql, id) };
+  }
+
+  test("→ the model is unavailable from now on; the prediction is submitted at once with the next that takes its input", async () => {
+    const { id, answer, row } = await refuse({ input: { seed: 7 } });
+    expect(answer).toBe("moved");
+    expect(row).toMatchObject({
+      ...{ status: "queued", model: "test/seed", requested_model: "test/default", lease_token: null, failures: 0 },
+      input: expect.objectContaining({ seed: 7 }),
+    });
+    expect(await refusedAt("test/default")).toEqual(expect.any(Date));
+    const next = (await claim(db.sql, 100)).find((one) => one.id === id);
+    expect(next).toMatchObject({ task: "submit", attempt: 2, model: "test/seed", search_since: null });
+    expect(await startFrame()).toMatchObject({ model: "test/next", requested_model: "test/default" });
+  });
+
+  test("and by the next one too → the one after it, with the model that was meant first", async () => {
+    const { id } = await refuse();
+    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
+    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', ${task?.attempt ?? null})`;
+    expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
+  });
+
+  test("that the caller named → failed with model_unavailable, not retryable, and nothing to search for", async () => {
+    const { answer, row } = await refuse({ model: "test/next" });
+    expect(answer).toBe("failed");
+    expect(row).toMatchObject({
+      ...{ status: "failed", model: "test/next", error_code: "model_unavailable", error_retryable: false },
+      error_message: "It said: not found",
+    });
+    expect(await refusedAt("test/next")).toEqual(expect.any(Date));
+  });
+
+  test("when no other takes its input → failed with model_unavailable", async () => {
+    await takeAway("test/seed");
+    const { answer, row } = await refuse({ input: { seed: 7 } });
+    expect([answer, row.error_code]).toEqual(["failed", "model_unavailable"]);
+  });
+
+  test("while an administrator holds the model's row → moved all the same", async () => {
+    const { id } = await startFrame();
+    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
+    const holder = await db.sql.reserve();
+    await holder`begin`;
+    await holder`update keyframe.models set notes = 'x' where model = 'test/default'`;
+    const [row] = await db.sql`
+      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', 1) as answer`;
+    await holder`rollback`;
+    holder.release();
+    expect(row?.answer).toBe("moved");
+  });
+
+  test("with a lease that is not the prediction's → too late, and nothing changes", async () => {
+    const { id } = await startFrame();
+    const [row] = await db.sql`
+      select keyframe_worker.record_model_refused(${id}, ${crypto.randomUUID()}, 'No.', 1) as answer`;
+    expect([row?.answer, await refusedAt("test/default")]).toEqual(["too_late", null]);
+  });
+});
+
+describe("a model that the provider refused is available again", () => {
+  test("after any change of its row by an administrator", async () => {
+    await takeAway("test/default", "refused by the provider");
+    await db.sql`update keyframe.models set notes = 'It is back.' where model = 'test/default'`;
+    expect(await startFrame()).toMatchObject({ model: "test/default", requested_model: null });
+  });
+
+  test("after a run of it that began later has succeeded; not after one that had begun before", async () => {
+    await takeAway("test/default", "refused by the provider");
+    for (const [startedAt, again] of [
+      [new Date(Date.now() - 3_600_000), false],
+      [new Date(Date.now() + 3_600_000), true],
+    ] as const) {
+      const columns = { model: "test/default", started_at: startedAt };
+      const { id, lease } = await seedPrediction(db.sql, world, { status: "storing", columns });
+      expect(await complete(db.sql, id, lease)).toBe(true);
+      expect((await refusedAt("test/default")) === null).toBe(again);
+    }
+  });
+});

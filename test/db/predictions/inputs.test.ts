@@ -1,0 +1,334 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addWorld, useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addReference, start, type Wanted } from "../../support/database/user.ts";
+
+const db = useDatabase();
+const world = useWorld(db);
+beforeEach(async () => {
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
+  await db.sql`delete from keyframe.models where model like 'test/%'`;
+  await seedPrediction(db.sql, world, { status: "succeeded" });
+});
+
+/** A video model of the tests, with a prompt and a first frame. */
+const addModel = (name: string, controls: object, position = 1000) => db.sql`
+  insert into keyframe.models (step, model, label, vendor, position, controls)
+  values ('video', ${name}, ${name}, 'Test', ${position},
+    ${db.sql.json({ prompt: { field: "prompt" }, firstFrame: { field: "image" }, ...controls })})`;
+
+const video = async (input: Record<string, unknown>, more: Wanted = {}) =>
+  (await start(db, world, { step: "video", model: "test/video", input, ...more })).prediction.input;
+const refusal = async (input: Record<string, unknown>, more: Wanted = {}) =>
+  (await refusalOf(start(db, world, { step: "video", model: "test/video", input, ...more }))).detail;
+
+describe("the stored input is complete", () => {
+  test("nothing asked → the model's defaults, the project's prompt, aspect ratio and frame", async () => {
+    await addModel("test/video", {
+      durationSeconds: { field: "duration", values: [5, 10], default: 5 },
+      audio: { field: "sound", values: [false, true], default: false },
+      seed: { field: "seed", min: 0, max: 100 },
+    });
+    expect(await video({})).toEqual({
+      prompt: "A harbour at dawn, fog, one red boat",
+      firstFramePredictionId: expect.any(String),
+      lastFramePredictionId: null,
+      referenceImagePaths: [],
+      aspectRatio: "16:9",
+      durationSeconds: 5,
+      audio: false,
+    });
+  });
+
+  test("each value that is asked → kept; sent again as it was read → the same input", async () => {
+    await addModel("test/video", {
+      durationSeconds: { field: "duration", values: [5, 10], default: 5 },
+      resolution: { field: "mode", values: { "720p": "std", "1080p": "pro" }, default: "720p" },
+      negativePrompt: { field: "negative_prompt", maxLength: 10 },
+      seed: { field: "seed", min: 0, max: 100 },
+    });
+    const asked = {
+      durationSeconds: 10,
+      resolution: "1080p",
+      negativePrompt: "blur",
+      seed: 7,
+      prompt: "The boat leaves",
+    };
+    const input = await video(asked);
+    expect(input).toMatchObject(asked);
+    expect(await video(input)).toEqual(input);
+  });
+
+  test("null → as if it had not been sent, except for a frame: that means none", async () => {
+    await addModel("test/video", {
+      lastFrame: { field: "end" },
+      durationSeconds: { field: "duration", values: [5, 10], default: 5 },
+    });
+    const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    expect((await video({ durationSeconds: null, prompt: null })).durationSeconds).toBe(5);
+    expect((await video({})).lastFramePredictionId).toBe(id);
+    expect((await video({ lastFramePredictionId: null })).lastFramePredictionId).toBeNull();
+    expect(await codeOf(start(db, world, { step: "video", input: { firstFramePredictionId: null } }))).toBe(
+      "frame_not_ready",
+    );
+  });
+
+  test("several reference images → kept in their order; one that is not there → not_found, and nothing is started", async () => {
+    const [one, two] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+    const { prediction } = await start(db, world, { input: { referenceImagePaths: [two, one] } });
+    expect(prediction.input.referenceImagePaths).toEqual([two, one]);
+    const images = await db.sql`
+      select role, position, path from keyframe_private.prediction_images where prediction_id = ${prediction.id} order by position`;
+    expect(images).toEqual([
+      { role: "reference", position: 1, path: two },
+      { role: "reference", position: 2, path: one },
+    ]);
+    const missing = { referenceImagePaths: [one, "projects/missing.png"] };
+    expect(await codeOf(start(db, world, { input: missing }))).toBe("not_found");
+    const both = { referenceImagePaths: [one, two], referenceImagePath: one }; // as in an answer
+    expect((await start(db, world, { input: both })).prediction.input.referenceImagePaths).toEqual([one, two]);
+    expect(await codeOf(start(db, world, { input: { ...both, referenceImagePath: two } }))).toBe("invalid_request");
+  });
+});
+
+describe("choices that depend on each other", () => {
+  beforeEach(() =>
+    addModel("test/video", {
+      lastFrame: { field: "end", needs: ["firstFrame"], forces: { resolution: "1080p" } },
+      referenceImages: { field: "images", list: true, max: 2, excludes: ["lastFrame"] },
+      resolution: {
+        field: "mode",
+        values: ["720p", "1080p", "4k"],
+        default: "720p",
+        forcesByValue: { "4k": { durationSeconds: 5 } },
+      },
+      durationSeconds: { field: "duration", values: [5, 10], default: 10 },
+    }),
+  );
+
+  const setControl = (path: string, value: unknown) => db.sql`
+    update keyframe.models set controls = jsonb_set(controls, ${path}::text[], ${JSON.stringify(value)}::text::jsonb) where model = 'test/video'`;
+  const LENGTH_IN_4K = "test/video with resolution 4k takes durationSeconds 5 only, not 10.";
+
+  test("a last frame that forces a resolution → that one, unless another was asked: refused", async () => {
+    const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    expect(await video({})).toMatchObject({ lastFramePredictionId: id, resolution: "1080p" });
+    expect(await refusal({ resolution: "720p" })).toBe(
+      "test/video with lastFrame takes resolution 1080p only, not 720p.",
+    );
+    expect(await video({ resolution: "720p", lastFramePredictionId: null })).toMatchObject({ resolution: "720p" });
+    await setControl("{lastFrame,forces}", { resolution: "4k" }); // which forces a third
+    expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
+  });
+
+  test("a value, asked for or the default, that forces another → that one, unless another was asked: refused", async () => {
+    expect(await video({ resolution: "4k" })).toMatchObject({ durationSeconds: 5 });
+    expect(await refusal({ resolution: "4k", durationSeconds: 10 })).toBe(LENGTH_IN_4K);
+    await setControl("{resolution,default}", "4k");
+    expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
+    expect(await refusal({ durationSeconds: 10 })).toBe(LENGTH_IN_4K);
+    expect(await video({ durationSeconds: 10, resolution: "720p" })).toMatchObject({ durationSeconds: 10 });
+  });
+
+  test("an image that the model requires and is not there → refused", async () => {
+    await setControl("{lastFrame,required}", true);
+    expect(await refusal({})).toMatch(/^test\/video needs a lastFrame\./);
+    await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    expect(await video({})).toMatchObject({ resolution: "1080p" });
+  });
+
+  test("images of which the model takes one → refused, with both names", async () => {
+    await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    const reference = await addReference(db, world.owner);
+    expect(await refusal({}, { reference })).toMatch(/^test\/video takes either referenceImages or lastFrame/);
+    expect(await video({ lastFramePredictionId: null }, { reference })).toMatchObject({
+      referenceImagePaths: [reference],
+    });
+  });
+});
+
+describe("what the model does not take is refused before any charge, with the value and the models that take it", () => {
+  beforeEach(async () => {
+    await addModel("test/video", {
+      durationSeconds: { field: "duration", values: [5, 10], default: 5 },
+      seed: { field: "seed", min: 0, max: 100 },
+      negativePrompt: { field: "negative_prompt", maxLength: 10 },
+    });
+    await addModel(
+      "test/other",
+      {
+        durationSeconds: { field: "duration", values: [7], default: 7 },
+        resolution: { field: "size", values: ["9k"], default: "9k" },
+      },
+      1,
+    );
+  });
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    [
+      "a length",
+      { durationSeconds: 7 },
+      /^durationSeconds 7: test\/video takes 5, 10\. Models that take it: test\/other/,
+    ],
+    [
+      "a length that no model has",
+      { durationSeconds: 99 },
+      /^durationSeconds 99: .* No other model of this step takes it\.$/,
+    ],
+    ["a length as text", { durationSeconds: "5" }, /^durationSeconds 5: test\/video takes 5, 10\./],
+    ["a length in a list", { durationSeconds: [5] }, /^durationSeconds 3 characters: /],
+    ["a seed beyond the range", { seed: 101 }, /^seed 101: test\/video takes 0 to 100\./],
+    ["half a seed", { seed: 1.5 }, /^seed 1\.5: /],
+    [
+      "too long a text",
+      { negativePrompt: "x".repeat(11) },
+      /^negativePrompt 11 characters: test\/video takes at most 10 characters\./,
+    ],
+    [
+      "a control of other models",
+      { resolution: "9k" },
+      /^test\/video has no resolution \(sent: 9k\)\. Models that take it: test\/other\.$/,
+    ],
+    ["sound from a model without", { audio: true }, /^test\/video has no audio \(sent: true\)\. Models that take it: /],
+  ])("%s", async (_what, input, sentence) => {
+    const before = await db.sql`select count(*) from keyframe.predictions`;
+    expect(await codeOf(start(db, world, { step: "video", model: "test/video", input }))).toBe("unsupported_input");
+    expect(await refusal(input)).toMatch(sentence);
+    expect(await db.sql`select count(*) from keyframe.predictions`).toEqual(before);
+  });
+
+  test("no sound from a model that makes none → accepted", async () => {
+    expect(await video({ audio: false })).not.toHaveProperty("audio");
+  });
+
+  test("a field that no model has, an input that is no object, a value of no use to any model → invalid_request", async () => {
+    const others = await addReference(db, (await addWorld(db)).owner);
+    for (const input of [
+      ...['{"fps": 24}', "[]", '"x"', "null", '{"referenceImagePaths": "projects/a.png"}'],
+      // The model's own names of images: they would reach the provider as they are.
+      ...['{"firstFrame": "https://example.com/a.png"}', '{"lastFrame": "x"}', '{"referenceImages": 3}'],
+      // Every element is an image whose owner is checked.
+      ...[`{"referenceImagePaths": [null, "${others}"]}`, '{"referenceImagePaths": [null]}'],
+      ...['{"aspectRatio": "0:1"}', '{"aspectRatio": "16:9:1"}', '{"aspectRatio": "1.6e1:9"}', '{"aspectRatio": 1}'],
+    ]) {
+      for (const step of ["first-frame", "video"]) {
+        const insert = db.as(
+          { role: "authenticated", sub: world.owner },
+          (sql) =>
+            sql`insert into keyframe.predictions (project_id, step, input) values (${world.project}, ${step}, ${input}::text::jsonb)`,
+        );
+        expect([step, input, await codeOf(insert)]).toEqual([step, input, "invalid_request"]);
+      }
+    }
+  });
+
+  test("a text where a value belongs → refused without it: Postgres logs refusals", async () => {
+    expect(await refusal({ resolution: "x".repeat(100_000) })).toMatch(
+      /^test\/video has no resolution \(sent: 100000 characters\)\./,
+    );
+  });
+
+  test("an image or a length that the model has no use for, named or taken by default → refused", async () => {
+    const reference = await addReference(db, world.owner);
+    const { id: last } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    const oneImage = "black-forest-labs/flux-kontext-pro";
+    for (const wanted of [
+      { step: "video", model: "kwaivgi/kling-v2.1", reference },
+      { step: "video", model: "minimax/hailuo-2.3" }, // has no last frame, which is taken by default
+      { step: "video", model: "minimax/hailuo-2.3", lastFrame: last },
+      { step: "last-frame", model: oneImage, reference }, // has its first frame already
+      { step: "last-frame", lastFrame: last },
+      { lastFrame: last },
+      { duration: 5 },
+    ]) {
+      expect([wanted, await codeOf(start(db, world, wanted))]).toEqual([wanted, "unsupported_input"]);
+    }
+    await db.sql`delete from keyframe.predictions`;
+    expect((await start(db, world, { step: "last-frame", model: oneImage, reference })).prediction.model).toBe(
+      oneImage,
+    );
+  });
+
+  test("more reference images than the model takes → refused, with both numbers", async () => {
+    const paths = await Promise.all(Array.from({ length: 11 }, () => addReference(db, world.owner)));
+    expect(
+      (await refusalOf(start(db, world, { model: "google/nano-banana", input: { referenceImagePaths: paths } })))
+        .detail,
+    ).toMatch(/^google\/nano-banana takes 10 reference images, and 11 would be sent\./);
+  });
+});
+
+describe("the model of a start", () => {
+  test("named → that one; not of the step, unknown or not enabled → refused", async () => {
+    await addModel("test/video", {});
+    expect((await start(db, world, { step: "video", model: "test/video" })).prediction).toMatchObject({
+      model: "test/video",
+      requested_model: null,
+    });
+    await db.sql`update keyframe.models set enabled = false where model = 'test/video'`;
+    for (const model of ["test/video", "google/nano-banana", "nobody/nothing"]) {
+      expect([model, await codeOf(start(db, world, { step: "video", model }))]).toEqual([model, "unsupported_input"]);
+    }
+  });
+});
+
+describe("the aspect ratio", () => {
+  const ofSize = (output_width: number, output_height: number) =>
+    seedPrediction(db.sql, world, { status: "succeeded", columns: { output_width, output_height } });
+  beforeEach(() =>
+    addModel("test/video", {
+      lastFrame: { field: "end" },
+      aspectRatio: { field: "ratio", values: ["16:9", "9:16"], omitWith: ["lastFrame"] },
+    }),
+  );
+
+  test("of the project → that of its steps, unless a start names another", async () => {
+    await db.sql`update keyframe.projects set aspect_ratio = '9:16' where id = ${world.project}`;
+    expect((await start(db, world)).prediction.input).toMatchObject({ aspectRatio: "9:16" });
+    expect((await start(db, world, { input: { aspectRatio: "1:1" } })).prediction.input).toMatchObject({
+      aspectRatio: "1:1",
+    });
+    await ofSize(720, 1280);
+    expect(await video({})).toMatchObject({ aspectRatio: "9:16" });
+  });
+
+  test("a frame of another → refused with its size and both ways out; one that a model has rounded → taken", async () => {
+    const { id } = await ofSize(720, 1280);
+    expect(await refusal({})).toBe(
+      `The frame ${id} has 720 × 1280 pixels, and the aspect ratio is 16:9. Generate the frame in 16:9, choose another, or send the aspectRatio of the frame.`,
+    );
+    for (const [width, height] of [
+      [1344, 768],
+      [1392, 752],
+      [1360, 768],
+    ] as const) {
+      await ofSize(width, height);
+      expect(await video({})).toMatchObject({ aspectRatio: "16:9" });
+    }
+    await ofSize(1024, 768);
+    expect(await refusal({})).toMatch(/1024 × 768/);
+  });
+
+  test("asked of an image model that has no choice of it → refused: the image would have another", async () => {
+    await db.sql`
+      insert into keyframe.models (step, model, label, vendor, controls)
+      values ('first-frame', 'test/image', 'Image', 'Test', '{"prompt": {"field": "prompt"}}')`;
+    const image = (input: object) => start(db, world, { model: "test/image", input: { ...input } });
+    expect((await image({})).prediction.input).not.toHaveProperty("aspectRatio");
+    expect((await refusalOf(image({ aspectRatio: "9:16" }))).detail).toMatch(
+      /^test\/image has no aspectRatio \(sent: 9:16\)\./,
+    );
+  });
+
+  test("one that the model does not make → refused, unless it follows the frame", async () => {
+    await ofSize(1000, 1000);
+    expect(await refusal({ aspectRatio: "1:1" })).toMatch(/^aspectRatio 1:1: test\/video takes 16:9, 9:16\./);
+    await seedPrediction(db.sql, world, {
+      step: "last-frame",
+      status: "succeeded",
+      columns: { output_width: 500, output_height: 500 },
+    });
+    expect(await video({ aspectRatio: "1:1" })).toMatchObject({ aspectRatio: "1:1" });
+  });
+});

@@ -1,0 +1,333 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { claim, readRow } from "../../support/database/calls.ts";
+import {
+  addProject,
+  addWorld,
+  useWorld,
+  outputPathOf,
+  type SeedOptions,
+  seedPrediction,
+  type World,
+} from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addReference, start } from "../../support/database/user.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// A take is a prediction that succeeded. Its owner selects it, hides it, deletes it, or makes others with it: also at the same moment.
+const db = useDatabase();
+const world = useWorld(db);
+beforeAll(async () => {
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 1000`;
+});
+
+type Found = { id: string; hidden: boolean; outdated: boolean };
+type Answer = { prediction: Found };
+
+const elsewhere = async (): Promise<World> => ({ ...world, project: await addProject(db, world.owner) });
+const take = async (step: SeedOptions["step"] = "first-frame", of = world, options: SeedOptions = {}) =>
+  (await seedPrediction(db.sql, of, { step, status: "succeeded", ...options })).id;
+const remove = (id: string, of = world) =>
+  call<Answer>(db, of.owner, "delete_prediction", { project_id: of.project, prediction_id: id });
+const hide = (id: string, hidden = true, of = world) =>
+  call<Answer>(db, of.owner, "update_prediction", { project_id: of.project, prediction_id: id, hidden });
+const select = (changes: object, of = world) =>
+  call<object>(db, of.owner, "update_project", { project_id: of.project, changes });
+const exists = async (id: string) => (await db.sql`select from keyframe.predictions where id = ${id}`).length === 1;
+const removals = async () =>
+  (await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals`).map(({ file }) => file);
+
+describe("DELETE of a take", () => {
+  test("→ its file is removed soon, nobody selects it, and its events and provider run stay", async () => {
+    const id = await take();
+    await select({ selected_first_frame_id: id });
+    await db.sql`
+      insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload)
+      values ('generation.succeeded', ${world.owner}, ${world.project}, ${id}, '{}')`;
+    expect((await remove(id)).prediction).toMatchObject({ id, status: "succeeded" });
+    expect(await exists(id)).toBe(false);
+    expect(await removals()).toContain(`keyframe-outputs/${outputPathOf(id, world)}`);
+    const [kept] = await db.sql`
+      select (select count(*)::int from keyframe.webhook_events where prediction_id = ${id}) as events,
+        (select count(provider_prediction_id)::int from keyframe_private.provider_submits where prediction_id = ${id}) as runs,
+        (select selected_first_frame_id from keyframe.projects where id = ${world.project}) as selected`;
+    expect(kept).toEqual({ events: 1, runs: 1, selected: null });
+    expect(await codeOf(remove(id))).toBe("not_found");
+  });
+
+  test.each(["queued", "starting", "processing", "storing"] as const)("that is %s → refused", async (status) => {
+    const { id } = await seedPrediction(db.sql, world, { status });
+    expect(await codeOf(remove(id))).toBe("generation_in_progress");
+    expect(await exists(id)).toBe(true);
+  });
+
+  test.each(["failed", "canceled"] as const)("that %s → deleted too", async (status) => {
+    const { id } = await seedPrediction(db.sql, world, { status });
+    await remove(id);
+    expect(await exists(id)).toBe(false);
+  });
+
+  test("that a running generation uses, of this project or another → refused until that has ended; so is the project", async () => {
+    const id = await take();
+    const user = await seedPrediction(db.sql, await elsewhere(), {
+      step: "video",
+      status: "processing",
+      input: { firstFramePredictionId: id },
+    });
+    expect((await refusalOf(remove(id))).detail).toMatch(/^A generation that uses this frame is still running\./);
+    const whole = () => call<object>(db, world.owner, "delete_project", { project_id: world.project });
+    expect((await refusalOf(whole())).detail).toMatch(/^A generation of another project that uses a frame of this one/);
+    await db.sql`select keyframe_private.mark_failed(${user.id}, 'x', 'x', true)`;
+    await whole();
+    expect(await exists(id)).toBe(false);
+  });
+
+  test("that a finished video was made with → the video keeps its id, and is outdated", async () => {
+    const id = await take();
+    const video = await take("video", world, { input: { firstFramePredictionId: id } });
+    await remove(id);
+    expect((await readRow(db.sql, video)).input).toMatchObject({ firstFramePredictionId: id });
+    expect((await hide(video, false)).prediction).toMatchObject({ outdated: true });
+  });
+
+  test("of another owner, or in another project → not_found, word for word as for one that never was", async () => {
+    const [foreign, neighbour] = [await addWorld(db), await elsewhere()];
+    const said = await refusalOf(remove(crypto.randomUUID()));
+    for (const id of [await take("video", foreign), await take("video", neighbour)]) {
+      expect(await refusalOf(remove(id))).toEqual(said);
+      expect(await refusalOf(hide(id))).toEqual(said);
+    }
+    expect(said.message).toBe("not_found");
+  });
+});
+
+describe("a hidden take", () => {
+  type Page = { predictions: Found[] };
+  const list = async (args: object = {}) => {
+    const { predictions } = await call<Page>(db, world.owner, "list_predictions", {
+      project_id: world.project,
+      ...args,
+    });
+    return predictions.map(({ id }) => id);
+  };
+  const seconds = (ago: number) => ({ columns: { created_at: new Date(Date.now() - ago * 1000) } });
+
+  test("→ left out of lists unless it is asked for; shown again → in them", async () => {
+    const [older, newer] = [
+      await take("first-frame", world, seconds(20)),
+      await take("first-frame", world, seconds(10)),
+    ];
+    expect((await hide(newer)).prediction).toMatchObject({ hidden: true });
+    for (const args of [{}, { step: "first-frame" }, { only_takes: true }, { step: "first-frame", only_takes: true }]) {
+      expect(await list(args)).toEqual([older]);
+      expect(await list({ ...args, with_hidden: true })).toEqual([newer, older]);
+    }
+    await hide(newer, false);
+    expect(await list()).toEqual([newer, older]);
+  });
+
+  test("→ does not stand for its step, nor is the next video made with it, unless it is selected or named", async () => {
+    const [older, newer] = [
+      await take("first-frame", world, seconds(20)),
+      await take("first-frame", world, seconds(10)),
+    ];
+    await hide(newer);
+    const shown = async () => {
+      type Step = { is_take: boolean; prediction: { id: string } };
+      const { predictions } = await call<{ predictions: Step[] }>(db, world.owner, "read_project", {
+        project_id: world.project,
+      });
+      return predictions.find(({ is_take }) => is_take)?.prediction.id;
+    };
+    const usedBy = async (firstFrame: string | null = null) =>
+      (await start(db, world, { step: "video", firstFrame })).prediction.input.firstFramePredictionId;
+    expect([await shown(), await usedBy(), await usedBy(newer)]).toEqual([older, older, newer]);
+    await select({ selected_first_frame_id: newer });
+    expect([await shown(), await usedBy()]).toEqual([newer, newer]);
+  });
+
+  test("the takes alone → of each step the succeeded ones, newest first, page by page", async () => {
+    const steps = ["first-frame", "last-frame", "first-frame"] as const;
+    const ids = [];
+    for (const [at, step] of steps.entries()) {
+      ids.unshift(await take(step, world, seconds(100 - at)));
+      await seedPrediction(db.sql, world, { step, status: "failed", ...seconds(99.5 - at) });
+    }
+    expect(await list({ only_takes: true })).toEqual(ids);
+    expect(await list({ only_takes: true, step: "last-frame" })).toEqual([ids[1]]);
+    const [row] = await db.sql`select created_at::text as at from keyframe.predictions where id = ${ids[0] ?? ""}`;
+    const after = { before_created_at: row?.at, before_id: ids[0], max_rows: 1 };
+    expect(await list({ only_takes: true, ...after })).toEqual([ids[1]]);
+  });
+});
+
+describe("`outdated`", () => {
+  const isOutdated = async (id: string) => (await hide(id, false)).prediction.outdated;
+
+  test("a video and a last frame whose first frame another take has replaced → true; selected again → false", async () => {
+    const frame = await take();
+    const video = await take("video", world, { input: { firstFramePredictionId: frame } });
+    const last = await take("last-frame", world, { input: { firstFramePredictionId: frame } });
+    expect([await isOutdated(video), await isOutdated(last)]).toEqual([false, false]);
+    const newer = await take();
+    expect([await isOutdated(video), await isOutdated(last)]).toEqual([true, true]);
+    await select({ selected_first_frame_id: frame });
+    expect([await isOutdated(video), await isOutdated(last)]).toEqual([false, false]);
+    await select({ selected_first_frame_id: null });
+    await hide(newer);
+    expect(await isOutdated(video)).toBe(false);
+  });
+
+  test("a video without a last frame, from an upload, or from frames of another project → false", async () => {
+    const frame = await take();
+    const video = await take("video", world, { input: { firstFramePredictionId: frame } });
+    await take("last-frame");
+    const [foreign, neighbour] = [await take("last-frame", await elsewhere()), await elsewhere()];
+    const next = await take("video", neighbour, { input: { firstFramePredictionId: foreign } });
+    const uploaded = await take("video", world, {
+      input: { firstFramePredictionId: null, firstFrameImagePath: await addReference(db, world.owner) },
+    });
+    await take("first-frame", neighbour);
+    expect(await isOutdated(video)).toBe(false);
+    expect(await isOutdated(uploaded)).toBe(false);
+    expect((await hide(next, false, neighbour)).prediction.outdated).toBe(false);
+  });
+
+  test("a video whose last frame was replaced → true; one that runs or failed → false", async () => {
+    const [first, last] = [await take(), await take("last-frame")];
+    const input = { firstFramePredictionId: first, lastFramePredictionId: last };
+    const video = await take("video", world, { input });
+    const failed = await seedPrediction(db.sql, world, { step: "video", status: "failed", input });
+    await take("last-frame");
+    expect([await isOutdated(video), await isOutdated(failed.id)]).toEqual([true, false]);
+  });
+});
+
+test("an uploaded frame → handed to the worker with its role, kept while a prediction uses it, removed with the last", async () => {
+  const path = await addReference(db, world.owner);
+  const input = { firstFrameImagePath: path, lastFrameImagePath: path };
+  const { prediction } = await start(db, world, {
+    step: "video",
+    model: "kwaivgi/kling-v2.1",
+    input: { ...input, resolution: "1080p" },
+  });
+  const task = (await claim(db.sql, 100)).find(({ id }) => id === prediction.id);
+  const image = { bucket: "projects", name: path.slice("projects/".length) };
+  expect(task).toMatchObject({
+    images: [
+      { role: "first_frame", ...image },
+      { role: "last_frame", ...image },
+    ],
+    has_images: true,
+  });
+  const other = await take("video", world, { input: { firstFramePredictionId: null, firstFrameImagePath: path } });
+  await call<object>(db, world.owner, "cancel_prediction", { project_id: world.project, prediction_id: prediction.id });
+  await remove(prediction.id);
+  expect(await removals()).not.toContain(path);
+  await remove(other);
+  expect(await removals()).toContain(path);
+});
+
+describe("at the same moment, fifty times", () => {
+  const RACES = Array.from({ length: 50 }, (_, at) => at);
+
+  /** Both at once; what each said: done, or the code of its refusal. */
+  async function race(...sides: (() => Promise<unknown>)[]): Promise<string[]> {
+    const outcomes = await Promise.allSettled(sides.map((side) => side()));
+    return outcomes.map((outcome) => (outcome.status === "fulfilled" ? "done" : (outcome.reason as Error).message));
+  }
+
+  /** Projects that select what is gone, and runs that go on without the picture that they were started with. */
+  async function broken() {
+    const [row] = await db.sql`
+      select (select count(*)::int from keyframe.projects p
+          cross join unnest(array[p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id]) as selected (id)
+          where selected.id is not null and not exists (select from keyframe.predictions t where t.id = selected.id)) as selections,
+        (select count(*)::int from keyframe.predictions p cross join keyframe_private.images_of(p.input) i
+          where p.completed_at is null and i.source_prediction_id is not null
+            and not exists (select from keyframe.predictions t where t.id = i.source_prediction_id)) as runs`;
+    return row;
+  }
+
+  test.each(["first-frame", "last-frame", "video"] as const)(
+    "a %s is selected and deleted → deleted, and no project points at it",
+    async (step) => {
+      const column = {
+        "first-frame": "selected_first_frame_id",
+        "last-frame": "selected_last_frame_id",
+        video: "selected_video_id",
+      }[step];
+      for (const _ of RACES) {
+        const id = await take(step);
+        const [selected, deleted] = await race(
+          () => select({ [column]: id }),
+          () => remove(id),
+        );
+        expect([["done", "not_found"].includes(selected ?? ""), deleted]).toEqual([true, "done"]);
+      }
+      expect(await broken()).toEqual({ selections: 0, runs: 0 });
+    },
+  );
+
+  test.each([
+    ["named", (id: string) => ({ firstFrame: id })],
+    ["taken by default", () => ({})],
+  ] as const)(
+    "a frame is %s by a start and deleted → one of the two, and no run without its picture",
+    async (_how, wanted) => {
+      const outcomes = new Set<string>();
+      for (const _ of RACES) {
+        Object.assign(world, await addWorld(db));
+        const id = await take();
+        const [started, deleted] = await race(
+          () => start(db, world, { step: "video", ...wanted(id) }),
+          () => remove(id),
+        );
+        outcomes.add(`${started} ${deleted}`);
+        if (started === "done") expect(deleted).toBe("generation_in_progress");
+        else expect([started, deleted]).toEqual([expect.stringMatching(/^(not_found|frame_not_ready)$/), "done"]);
+      }
+      expect(await broken()).toEqual({ selections: 0, runs: 0 });
+    },
+  );
+
+  test("a frame is used in another project, and its own project is deleted → one of the two, and no run without its picture", async () => {
+    for (const _ of RACES) {
+      const source = await elsewhere();
+      const id = await take("last-frame", source);
+      const [started, deleted] = await race(
+        () => start(db, world, { step: "video", firstFrame: id }),
+        () => call<object>(db, world.owner, "delete_project", { project_id: source.project }),
+      );
+      expect(["done generation_in_progress", "not_found done"]).toContain(`${started} ${deleted}`);
+    }
+    expect(await broken()).toEqual({ selections: 0, runs: 0 });
+  });
+
+  test("a take is selected and used by a start → both", async () => {
+    for (const _ of RACES) {
+      const id = await take();
+      expect(
+        await race(
+          () => select({ selected_first_frame_id: id }),
+          () => start(db, world, { step: "video", firstFrame: id }),
+        ),
+      ).toEqual(["done", "done"]);
+    }
+  });
+
+  test("all three, with another take selected before → nothing waits for ever, and nothing is broken", async () => {
+    for (const _ of RACES) {
+      const [before, id] = [await take(), await take()];
+      await select({ selected_first_frame_id: before });
+      const said = await race(
+        () => select({ selected_first_frame_id: id }),
+        () => remove(id),
+        () => remove(before),
+        () => start(db, world, { step: "video" }),
+      );
+      for (const one of said) expect(["done", "not_found", "generation_in_progress", "frame_not_ready"]).toContain(one);
+    }
+    expect(await broken()).toEqual({ selections: 0, runs: 0 });
+  });
+});

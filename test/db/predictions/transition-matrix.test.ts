@@ -1,0 +1,158 @@
+import type { TransactionSql } from "postgres";
+import { describe, expect, test } from "vitest";
+import { claim, complete, fail, pollLater, providerSays, retryLater } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import {
+  useWorld,
+  columnsIn,
+  outputPathOf,
+  isOver,
+  type Seeded,
+  STATUSES,
+  type Status,
+  seedPrediction,
+  type World,
+} from "../../support/database/predictions.ts";
+import { refusalOf } from "../../support/database/refusal.ts";
+import { rolledBack } from "../../support/database/rolled-back.ts";
+
+/** What a transition function answers, and the status that is there afterwards. */
+type Outcome = [answer: unknown, status: Status];
+type Attempt = (sql: TransactionSql, seeded: Seeded & { lease: string }, world: World) => Promise<unknown>;
+type Over = "succeeded" | "failed" | "canceled";
+type Active = Exclude<Status, Over>;
+
+const asService =
+  (attempt: Attempt): Attempt =>
+  async (sql, seeded, world) => {
+    await sql`set local role service_role`;
+    return await attempt(sql, seeded, world);
+  };
+/** The provider says something about the run the prediction follows; about a new run when it follows none. */
+const says = (status: string) =>
+  asService((sql, { id, run }) => providerSays(sql, { id, run: run ?? "run-new", status }));
+
+const cancel: Attempt = async (sql, { id }, { owner, project }) => {
+  await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner, role: "authenticated" })}, true)`;
+  await sql`set local role authenticated`;
+  const [row] = await sql`select keyframe.cancel_prediction(${project}, ${id}) as answer`;
+  return row?.answer.prediction?.status ?? row?.answer.message;
+};
+const overdue: Attempt = async (sql, { id }) => {
+  await sql`update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${id}`;
+  const [row] = await sql`select keyframe_private.fail_overdue() as answer`;
+  return row?.answer;
+};
+
+/** In each status that is not an end: the same answer, and it stays or becomes this one. */
+const active = (answer: unknown, status?: Status): Record<Active, Outcome> => ({
+  queued: [answer, status ?? "queued"],
+  starting: [answer, status ?? "starting"],
+  processing: [answer, status ?? "processing"],
+  storing: [answer, status ?? "storing"],
+});
+const ended = (answer: unknown = "ended"): Record<Over, Outcome> => ({
+  succeeded: [answer, "succeeded"],
+  failed: [answer, "failed"],
+  canceled: [answer, "canceled"],
+});
+const stays: Record<Status, Outcome> = { ...active("unchanged"), ...ended() };
+const runFailed = { ...active("recorded", "failed"), storing: stays.storing, ...ended() };
+
+/** The specification: what each function answers in each status, and what the status is then. */
+const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
+  claim_predictions: [
+    asService(async (sql, { id }) => (await claim(sql)).find((task) => task.id === id)?.task ?? "nothing"),
+    { ...active("poll"), queued: ["submit", "queued"], storing: ["store", "storing"], ...ended("nothing") },
+  ],
+  "record_provider_state: starting": [says("starting"), { ...stays, queued: ["recorded", "starting"] }],
+  "record_provider_state: processing": [
+    says("processing"),
+    { ...stays, queued: ["recorded", "processing"], starting: ["recorded", "processing"] },
+  ],
+  "record_provider_state: succeeded": [
+    says("succeeded"),
+    { ...active("recorded", "storing"), storing: stays.storing, ...ended() },
+  ],
+  "record_provider_state: failed": [says("failed"), runFailed],
+  "record_provider_state: failed, the images could not be read": [
+    asService((sql, { id, run }) =>
+      providerSays(sql, { id, run: run ?? "run-new", status: "failed", failure: "input_unreachable" }),
+    ),
+    { ...active("recorded", "queued"), storing: stays.storing, ...ended() },
+  ],
+  "record_provider_state: canceled": [says("canceled"), runFailed],
+  "record_provider_state: aborted": [says("aborted"), runFailed],
+  complete_prediction: [
+    asService((sql, { id, lease }) => complete(sql, id, lease)),
+    { ...active(false), storing: [true, "succeeded"], ...ended(false) },
+  ],
+  fail_prediction: [
+    asService((sql, { id, lease }) => fail(sql, id, lease)),
+    { ...active(true, "failed"), ...ended(false) },
+  ],
+  retry_prediction_later: [
+    asService((sql, { id, lease }) => retryLater(sql, id, lease)),
+    { ...active("later"), ...ended("too_late") },
+  ],
+  poll_prediction_later: [
+    asService((sql, { id, lease }) => pollLater(sql, id, lease)),
+    { ...active(true), ...ended(false) },
+  ],
+  cancel_prediction: [
+    cancel,
+    { ...active("canceled", "canceled"), ...ended("generation_ended"), canceled: ["canceled", "canceled"] },
+  ],
+  fail_overdue: [overdue, { ...active(1, "failed"), ...ended(0) }],
+};
+
+/** Forward, storing before succeeded, no way out of an end; back only to be submitted again. */
+const LEGAL: Record<Status, Status[]> = {
+  queued: ["starting", "processing", "storing", "failed", "canceled"],
+  starting: ["queued", "processing", "storing", "failed", "canceled"],
+  processing: ["queued", "storing", "failed", "canceled"],
+  storing: ["succeeded", "failed", "canceled"],
+  succeeded: [],
+  failed: [],
+  canceled: [],
+};
+
+const db = useDatabase();
+const world = useWorld(db);
+
+describe.each(Object.entries(EXPECTED))("%s", (_name, [attempt, outcomes]) => {
+  test.each(STATUSES.map((from) => [from, ...outcomes[from]] as const))(
+    "of a %s prediction → %s, %s",
+    async (from, answer, status) => {
+      await rolledBack(db.sql, async (sql) => {
+        const seeded = await seedPrediction(sql, world, { status: from });
+        const given = await attempt(sql, { ...seeded, lease: seeded.lease ?? crypto.randomUUID() }, world);
+        await sql`reset role`;
+        const [row] =
+          await sql`select status, completed_at is not null as over from keyframe.predictions where id = ${seeded.id}`;
+        expect([given, row?.status]).toEqual([answer, status]);
+        expect(row?.over).toBe(isOver(status));
+      });
+    },
+  );
+});
+
+test.each(STATUSES)(
+  "a plain update of a %s prediction → goes through where it is legal, even for a superuser",
+  async (from) => {
+    for (const to of STATUSES) {
+      if (from === to && isOver(from)) continue; // ended-predictions.test.ts
+      await rolledBack(db.sql, async (sql) => {
+        const { id } = await seedPrediction(sql, world, { status: from });
+        // Every other column fits the new status, so only the move itself can be refused.
+        const update = sql.savepoint(
+          (inner) =>
+            inner`update keyframe.predictions set ${inner(columnsIn(to, "first-frame", outputPathOf(id, world)))} where id = ${id}`,
+        );
+        if (from === to || LEGAL[from].includes(to)) return void (await update);
+        const { sqlstate, message } = await refusalOf(update);
+        expect([sqlstate, message]).toEqual(["23514", `A prediction cannot move from ${from} to ${to}.`]);
+      });
+    }
+  },
+);

@@ -1,0 +1,255 @@
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addProject, addWorld, useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { codeOf } from "../../support/database/refusal.ts";
+import { addReference, start } from "../../support/database/user.ts";
+import { whileOpen } from "../../support/database/waiting.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// What a project keeps: the selected takes and a reference image.
+const db = useDatabase();
+const world = useWorld(db);
+
+const change = (changes: object, versions?: string[], of = world) =>
+  call<{ project: Record<string, unknown> }>(db, of.owner, "update_project", {
+    project_id: of.project,
+    changes,
+    ...(versions === undefined ? {} : { versions }),
+  });
+const project = async ({ project: id } = world) => (await db.sql`select * from keyframe.projects where id = ${id}`)[0];
+const frame = async (step: "first-frame" | "last-frame" = "first-frame", of = world) =>
+  (await seedPrediction(db.sql, of, { step, status: "succeeded" })).id;
+
+describe("a selected frame", () => {
+  test("of another project, of another step, or unknown → not_found, through the function and the Data API", async () => {
+    const neighbour = { ...world, project: await addProject(db, world.owner) };
+    for (const id of [await frame("first-frame", neighbour), await frame("last-frame"), crypto.randomUUID()]) {
+      expect(await codeOf(change({ selected_first_frame_id: id }))).toBe("not_found");
+      const patch = db.as(
+        { role: "authenticated", sub: world.owner },
+        (sql) => sql`update keyframe.projects set selected_first_frame_id = ${id} where id = ${world.project}`,
+      );
+      expect(await codeOf(patch)).toBe("not_found");
+    }
+  });
+
+  test("→ what a video and a last frame build on, before the latest; named frames come first", async () => {
+    const [older, newer, last] = [await frame(), await frame(), await frame("last-frame")];
+    const inputs = async (wanted: Parameters<typeof start>[2]) => {
+      const { prediction } = await start(db, world, wanted);
+      return [prediction.input.firstFramePredictionId, prediction.input.lastFramePredictionId];
+    };
+    expect((await inputs({ step: "video" }))[0]).not.toBe(older);
+    await change({ selected_first_frame_id: older, selected_last_frame_id: last });
+    await change({ title: "Quay" });
+    const newest = await frame("last-frame");
+    expect(await inputs({ step: "video" })).toEqual([older, last]);
+    expect(await inputs({ step: "last-frame" })).toEqual([older, null]);
+    expect(await inputs({ step: "video", firstFrame: newer, lastFrame: newest })).toEqual([newer, newest]);
+    await change({ selected_first_frame_id: null });
+    expect((await inputs({ step: "video" }))[0]).not.toBe(older);
+  });
+
+  test.each([
+    ["queued", "is queued, not succeeded. Try again once it has succeeded."],
+    ["storing", "is processing, not succeeded. Try again once it has succeeded."],
+    ["failed", "failed and cannot be used. Choose another, or run the step again."],
+    ["canceled", "was canceled and cannot be used. Choose another, or run the step again."],
+  ] as const)("that is %s → frame_not_ready, and what can be done about it", async (status, words) => {
+    const { id } = await seedPrediction(db.sql, world, { status });
+    await expect(change({ selected_first_frame_id: id })).rejects.toMatchObject({
+      ...{ message: "frame_not_ready", detail: `The first-frame prediction ${id} ${words}` },
+    });
+    expect(await project()).toMatchObject({ selected_first_frame_id: null });
+  });
+
+  test("a video, of this project alone → stands for its step; its take is deleted → the latest does", async () => {
+    const takes = async () => {
+      type Step = { is_take: boolean; prediction: { id: string; step: string } };
+      const args = { project_id: world.project };
+      const { predictions } = await call<{ predictions: Step[] }>(db, world.owner, "read_project", args);
+      return predictions.flatMap(({ is_take, prediction }) =>
+        is_take && prediction.step === "video" ? [prediction.id] : [],
+      );
+    };
+    const video = async (of = world) => (await seedPrediction(db.sql, of, { step: "video", status: "succeeded" })).id;
+    const [older, newer] = [await video(), await video()];
+    expect(await takes()).toEqual([newer]);
+    await change({ selected_video_id: older });
+    expect(await takes()).toEqual([older]);
+    const neighbour = { ...world, project: await addProject(db, world.owner) };
+    for (const id of [await video(neighbour), await frame()]) {
+      expect(await codeOf(change({ selected_video_id: id }))).toBe("not_found");
+    }
+    await db.sql`delete from keyframe.predictions where id = ${older}`;
+    expect([await takes(), (await project())?.selected_video_id]).toEqual([[newer], null]);
+  });
+
+  test("both deleted at once → null, and the version of the project moves; its project deleted → goes with it", async () => {
+    const [first, last] = [await frame(), await frame("last-frame")];
+    await change({ selected_first_frame_id: first, selected_last_frame_id: last });
+    const before = await project();
+    await db.sql`delete from keyframe.predictions where project_id = ${world.project}`;
+    const after = await project();
+    expect(after).toMatchObject({ selected_first_frame_id: null, selected_last_frame_id: null });
+    expect(after?.updated_at > before?.updated_at).toBe(true);
+    await change({ selected_first_frame_id: await frame() });
+    await db.sql`delete from keyframe.projects where id = ${world.project}`;
+    expect(await project()).toBeUndefined();
+  });
+
+  test("deleted while somebody selects it → the selection waits and finds none", async () => {
+    const id = await frame();
+    const code = await whileOpen(
+      db.sql,
+      (sql) => sql`delete from keyframe.predictions where id = ${id}`,
+      () => codeOf(change({ selected_first_frame_id: id })),
+    );
+    expect(code).toBe("not_found");
+  });
+});
+
+describe("a reference image of a project", () => {
+  const removals = async () =>
+    (await db.sql`select 'projects/' || name as path from keyframe_private.file_removals`).map(({ path }) => path);
+
+  test("of somebody else, unknown or of another shape → refused", async () => {
+    const foreign = await addReference(db, (await addWorld(db)).owner);
+    for (const path of [foreign, "projects/none.png"]) {
+      expect(await codeOf(change({ reference_image_path: path }))).toBe("not_found");
+    }
+    expect(await codeOf(change({ reference_image_path: "../secret" }))).toBe("invalid_request");
+  });
+
+  test("→ is not used by a start that does not name it", async () => {
+    await change({ reference_image_path: await addReference(db, world.owner) });
+    expect((await start(db, world)).prediction.input.referenceImagePaths).toEqual([]);
+  });
+
+  test("that no prediction uses → not removed as unused, however old; once its project is deleted → removed", async () => {
+    const path = await addReference(db, world.owner);
+    await change({ reference_image_path: path });
+    await db.sql`update storage.objects set created_at = now() - interval '1 year' where 'projects/' || name = ${path}`;
+    await db.sql`select keyframe_private.queue_unused_references()`;
+    expect(await removals()).not.toContain(path);
+    await db.sql`delete from keyframe.projects where id = ${world.project}`;
+    expect(await removals()).toContain(path);
+  });
+
+  test("another project has it too → stays while one of them does", async () => {
+    const path = await addReference(db, world.owner);
+    const neighbour = { ...world, project: await addProject(db, world.owner) };
+    await change({ reference_image_path: path });
+    await change({ reference_image_path: path }, undefined, neighbour);
+    await seedPrediction(db.sql, world, { status: "succeeded", input: { referenceImagePaths: [path] } });
+    await db.sql`delete from keyframe.projects where id = ${world.project}`;
+    expect(await removals()).not.toContain(path);
+    await db.sql`delete from keyframe.projects where id = ${neighbour.project}`;
+    expect(await removals()).toContain(path);
+  });
+
+  test("whose removal is queued → taken back; whose removal is under way → not_found", async () => {
+    const [queued, leased] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+    const nameOf = (path: string) => path.slice("projects/".length);
+    await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', ${nameOf(queued)})`;
+    await db.sql`
+      insert into keyframe_private.file_removals (bucket, name, lease_token) values ('projects', ${nameOf(leased)}, gen_random_uuid())`;
+    await change({ reference_image_path: queued });
+    expect(await removals()).not.toContain(queued);
+    expect(await codeOf(change({ reference_image_path: leased }))).toBe("not_found");
+  });
+});
+
+test("twenty changes at once with the same version → one succeeds", async () => {
+  const { updated_at: before } = (await project()) ?? {};
+  const titles = Array.from({ length: 20 }, (_, at) => `Title ${at}`);
+  const outcomes = await Promise.allSettled(titles.map((title) => change({ title }, [before.toISOString()])));
+  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  const refusals = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.message] : []));
+  expect(refusals).toEqual(refusals.map(() => "precondition_failed"));
+});
+
+test("two changes of other fields at once, without a version → both stay", async () => {
+  const prompt = { text_prompt: "Meanwhile" };
+  await whileOpen(
+    db.sql,
+    (open) => open`update keyframe.projects set title = 'Meanwhile' where id = ${world.project}`,
+    () => change(prompt),
+  );
+  expect(await project()).toMatchObject({ title: "Meanwhile", ...prompt });
+});
+
+test("a change of the prompt while a prediction waits → that one keeps its prompt, the next has the new one", async () => {
+  const prompts = async () => {
+    await start(db, world);
+    const rows = await db.sql`
+      select input ->> 'prompt' as prompt from keyframe.predictions where project_id = ${world.project} order by created_at`;
+    return rows.map(({ prompt }) => prompt);
+  };
+  const [before = ""] = await prompts();
+  await change({ text_prompt: "Night" });
+  expect(await prompts()).toEqual([before, "Night"]);
+});
+
+test("a transaction that began before the last change → still moves the version on", async () => {
+  await db.sql.begin(async (earlier) => {
+    await earlier`select now()`;
+    await change({ title: "Meanwhile" });
+    const before = await project();
+    await earlier`update keyframe.projects set title = 'Earlier' where id = ${world.project}`;
+    const [row] = await earlier`select updated_at from keyframe.projects where id = ${world.project}`;
+    expect(row?.updated_at > before?.updated_at).toBe(true); // a Date has milliseconds, as the version that the API gives
+  });
+});
+
+// What the API never asks of these functions, but a user may through the Data API.
+
+test("more rows than a page may have → 101 of projects and of predictions, and 20 when nothing is said", async () => {
+  const frame = await seedPrediction(db.sql, world, { status: "canceled" });
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into keyframe.projects (owner_id, title, text_prompt)
+      select ${world.owner}, 'Harbour', 'p' from generate_series(1, 120)`;
+    await sql`
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, status, completed_at)
+      select project_id, owner_id, step, input, model, status, completed_at from keyframe.predictions, generate_series(1, 120)
+      where id = ${frame.id}`;
+  });
+  const sizes = async (args: object) => {
+    const projects = await call<{ projects: object[] }>(db, world.owner, "list_projects", { ...args });
+    const of = { project_id: world.project, ...args };
+    const predictions = await call<{ predictions: object[] }>(db, world.owner, "list_predictions", of);
+    return [projects.projects.length, predictions.predictions.length];
+  };
+  expect(await sizes({ max_rows: 1000 })).toEqual([101, 101]);
+  expect(await sizes({})).toEqual([20, 20]);
+});
+
+test("step_predictions of another user's project, or with another's frame selected → none, though it is a definer", async () => {
+  const [taken, other] = [await frame(), await addWorld(db)];
+  const found = (owner: string, of: object) =>
+    db.as({ role: "authenticated", sub: owner }, async (sql) => {
+      const [row] = await sql<{ found: { prediction: { id: string } }[] }[]>`
+        select coalesce((
+          select s.predictions from keyframe_private.step_predictions(
+            array[jsonb_populate_record(null::keyframe.projects, ${sql.json({ ...of })})]) s), '[]') as found`;
+      return row?.found.map(({ prediction }) => prediction.id);
+    });
+  expect(await found(world.owner, { id: world.project })).toEqual([taken]);
+  expect(await found(other.owner, { id: world.project })).toEqual([]);
+  const own = await frame("first-frame", other);
+  expect(await found(other.owner, { id: other.project, selected_first_frame_id: taken })).toEqual([own]);
+});
+
+test("the search for projects → takes % and _ as plain characters", async () => {
+  for (const title of ["Harbour 100%", "Quay"]) {
+    await db.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, ${title}, 'p')`;
+  }
+  const found = async (search: string) => {
+    const { projects } = await call<{ projects: { title: string }[] }>(db, world.owner, "list_projects", { search });
+    return projects.map(({ title }) => title);
+  };
+  expect(await found("100%")).toEqual(["Harbour 100%"]);
+  expect([await found("%u%"), await found("Qu_y")]).toEqual([[], []]);
+});

@@ -1,0 +1,90 @@
+import type postgres from "postgres";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+
+// What Postgres decides when a server acts for a user. The Data API calls as authenticator, which may become three roles only.
+
+const db = useDatabase();
+let anna: string;
+let berta: string;
+beforeAll(async () => {
+  [anna, berta] = await Promise.all([db.addUser(), db.addUser()]);
+});
+
+const PROJECT = { title: "Harbour", text_prompt: "Dawn" };
+type Act = { user: string; name?: string; args?: Record<string, unknown> };
+
+/** One request of a server, in its own transaction, as the Data API makes it. */
+const act = async ({ user, name = "create_project", args = PROJECT }: Act) =>
+  (await db.as({ role: "service_role" }, (sql) => call(sql, { user, name, args })))?.project.owner_id;
+
+async function call(sql: postgres.TransactionSql, { user, name = "create_project", args = PROJECT }: Act) {
+  const [row] = await sql<{ answer: { project: { owner_id: string } } }[]>`
+    select keyframe_worker.act_as(${user}, ${name}, ${sql.json(args as postgres.JSONValue)}) as answer`;
+  return row?.answer;
+}
+
+test("act_as → the function's answer for this user, also where older settings name the secret key's role", async () => {
+  expect(await act({ user: anna })).toBe(anna);
+  const owner = await db.as({ role: "service_role" }, async (sql) => {
+    await sql`select set_config('request.jwt.claim.role', 'service_role', true), set_config('request.jwt.claim.sub', ${berta}, true)`;
+    const answer = await call(sql, { user: anna });
+    const [now] = await sql`select current_user::text as role, auth.uid() as uid, auth.role() as claimed`;
+    expect(now).toEqual({ role: "authenticated", uid: anna, claimed: "authenticated" });
+    return answer?.project.owner_id;
+  });
+  expect(owner).toBe(anna);
+});
+
+test.each<[string, (id: string) => Promise<unknown>]>([
+  ["deleted", (id) => db.sql`delete from auth.users where id = ${id}`],
+  ["marked as deleted", (id) => db.sql`update auth.users set deleted_at = now() where id = ${id}`],
+  ["banned", (id) => db.sql`update auth.users set banned_until = now() + interval '1 hour' where id = ${id}`],
+  [
+    "of another role, whose sessions the API refuses",
+    (id) => db.sql`update auth.users set role = 'editor' where id = ${id}`,
+  ],
+])("a user that is %s → user_not_found, and nothing is done", async (_what, change) => {
+  const id = await db.addUser();
+  await change(id);
+  expect(await codeOf(act({ user: id }))).toBe("user_not_found");
+  expect(await db.sql`select from keyframe.projects where owner_id = ${id}`).toHaveLength(0);
+});
+
+test("a ban that is over → the user's again", async () => {
+  const id = await db.addUser();
+  await db.sql`update auth.users set banned_until = now() - interval '1 second' where id = ${id}`;
+  expect(await act({ user: id })).toBe(id);
+});
+
+test.each<[string, string, Record<string, unknown>]>([
+  ["what the secret key alone may call", "service_figures", {}],
+  ["what gives an upload to a user", "assign_upload", { user_id: crypto.randomUUID(), file_name: "x" }],
+  ["itself", "act_as", {}],
+  ["a function of another schema", "keyframe_worker.claim_predictions", {}],
+  ["SQL in the place of a name", "health(); select 1; --", {}],
+  ["an unknown argument", "create_project", { ...PROJECT, owner_id: crypto.randomUUID() }],
+  ["SQL in the place of an argument", "create_project", { ...PROJECT, "title => 'x') from x; --": 1 }],
+])("act_as of %s → refused", async (_what, name, args) => {
+  expect((await refusalOf(act({ user: anna, name, args }))).sqlstate).toBe("42883");
+});
+
+test("assign_upload → nobody's image becomes the user's; another user's, or one that is not there, is refused", async () => {
+  const upload = async (owner: string | null) => {
+    const name = `${crypto.randomUUID()}.png`;
+    await db.sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${name}, ${owner})`;
+    return name;
+  };
+  const assign = (name: string) =>
+    db.as({ role: "service_role" }, (sql) => sql`select keyframe.assign_upload(${anna}, ${name})`);
+  const [fresh, taken] = await Promise.all([upload(null), upload(berta)]);
+  for (const _ of ["first", "again"]) await assign(fresh);
+  expect(await codeOf(assign(taken))).toBe("not_found");
+  expect(await codeOf(assign("none.png"))).toBe("not_found");
+  const owners = await db.sql`select name, owner_id from storage.objects where name in ${db.sql([fresh, taken])}`;
+  expect(Object.fromEntries(owners.map(({ name, owner_id }) => [name, owner_id]))).toEqual({
+    [fresh]: anna,
+    [taken]: berta,
+  });
+});

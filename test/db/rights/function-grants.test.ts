@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+
+// Who may execute which function is in supabase/schemas/99_rights.sql. These are its rules.
+
+const db = useDatabase();
+
+type Found = {
+  name: string;
+  roles: string[];
+  definer: boolean;
+  settings: string[] | null;
+  owner: string;
+  open: boolean;
+};
+const functions = () => db.sql<Found[]>`
+  select n.nspname || '.' || p.proname as name, p.prosecdef as definer, p.proconfig as settings, pg_get_userbyid(p.proowner) as owner,
+    array(select r from unnest(array['anon', 'authenticated', 'service_role']) as r where has_function_privilege(r, p.oid, 'execute')) as roles,
+    exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) where grantee = 0) as open
+  from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+  where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private')`;
+
+test("every function of ours → closed to public; without a session only health is open; workers' take the secret key", async () => {
+  const found = await functions();
+  expect(found.filter(({ open }) => open)).toEqual([]); // public, whose rights every new role has
+  expect(found.filter(({ roles }) => roles.includes("anon")).map(({ name }) => name)).toEqual(["keyframe.health"]);
+  const workers = found.filter(({ name }) => name.startsWith("keyframe_worker."));
+  expect(workers.filter(({ roles }) => roles.join() !== "service_role")).toEqual([]);
+});
+
+test("every function → has an empty search_path, so that no other table can take a name", async () => {
+  expect((await functions()).filter(({ settings }) => !settings?.includes('search_path=""'))).toEqual([]);
+});
+
+test("the function that raises → volatile: supabase db lint plans an immutable one and takes its error for ours", async () => {
+  const [found] = await db.sql`select provolatile from pg_proc where proname = 'raise_error'`;
+  expect(found).toEqual({ provolatile: "v" });
+});
+
+test("definer functions → belong to the role that runs migrations, not to an API role", async () => {
+  const owners = new Set((await functions()).filter(({ definer }) => definer).map(({ owner }) => owner));
+  expect(owners.size).toBe(1);
+  for (const role of ["anon", "authenticated", "service_role", "authenticator"]) expect(owners).not.toContain(role);
+});
+
+test("the schema keyframe_private → closed to anon; no role of the API may create in any of ours", async () => {
+  const rows = await db.sql`
+    select r as role, has_schema_privilege(r, 'keyframe_private', 'usage') as usage,
+      (select bool_or(has_schema_privilege(r, s, 'create')) from unnest(array['keyframe', 'keyframe_worker', 'keyframe_private']) as s) as creates
+    from unnest(array['anon', 'authenticated', 'service_role']) as r`;
+  expect([...rows]).toEqual([
+    { role: "anon", usage: false, creates: false },
+    { role: "authenticated", usage: true, creates: false },
+    { role: "service_role", usage: true, creates: false },
+  ]);
+});

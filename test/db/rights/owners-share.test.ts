@@ -1,0 +1,359 @@
+import type postgres from "postgres";
+import { afterEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addProject, seedSubmit, useWorld, type World } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addScene, makeRequest, REQUESTS } from "../../support/database/requests.ts";
+import { start } from "../../support/database/user.ts";
+import { untilSomebodyWaits } from "../../support/database/waiting.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// What one owner can take of the database: calls at once, processor time, tokens. Under load, with others who are measured: lab/chaos.
+const db = useDatabase();
+const world = useWorld(db);
+afterEach(() => db.sql`update keyframe_private.settings set max_calls_per_owner = 1000, service_month_micros = null`);
+
+const asOwner = <T>(work: (sql: postgres.TransactionSql) => Promise<T>, { owner } = world) =>
+  db.as({ role: "authenticated", sub: owner }, work);
+
+describe("two calls of an owner are being answered, as many as may be", () => {
+  /** Does something while so many calls of the owner are open. */
+  async function whileCallsAreOpen(calls: number, work: () => Promise<unknown>): Promise<void> {
+    await db.sql`update keyframe_private.settings set max_calls_per_owner = 2`;
+    const next = async (left: number): Promise<unknown> =>
+      left === 0
+        ? await work()
+        : await asOwner(async (sql) => {
+            await sql`select set_config('request.method', 'GET', true)`;
+            await sql`select from keyframe.projects`;
+            await next(left - 1);
+          });
+    await next(calls);
+  }
+  const busy = { sqlstate: "KEYFR", message: "rate_limited" };
+  const hint = { policy: "calls", limit: 2, window_seconds: 1, wait_seconds: 1 };
+
+  test("each further request → rate_limited at once, with what to wait; another owner's is answered", async () => {
+    const scene = await addScene(db, world.owner);
+    const other = await addScene(db, await db.addUser());
+    await whileCallsAreOpen(2, async () => {
+      for (const name of Object.keys(REQUESTS)) {
+        const refusal = await refusalOf(makeRequest(db, scene, name));
+        expect([name, refusal]).toMatchObject([name, busy]);
+        expect(JSON.parse(refusal.hint ?? "")).toEqual(hint);
+      }
+      await makeRequest(db, other, "list_projects");
+    });
+    await makeRequest(db, scene, "list_projects");
+  });
+
+  test("rows straight through the Data API → refused for reads and writes alike; Realtime reads them", async () => {
+    const read = (method: string) =>
+      asOwner(async (sql) => {
+        await sql`select set_config('request.method', ${method}, true)`;
+        return await sql`select from keyframe.projects`;
+      });
+    const write = () => asOwner((sql) => sql`update keyframe.projects set title = 'Quay' where id = ${world.project}`);
+    await whileCallsAreOpen(1, () => read("GET"));
+    await whileCallsAreOpen(2, async () => {
+      expect(await codeOf(read("GET"))).toBe("rate_limited");
+      expect(await codeOf(write())).toBe("rate_limited");
+      expect(await read("")).toHaveLength(1);
+    });
+  });
+
+  test("three reads of tables at once → two go, the third waits for one of them; a transaction that writes does not wait", async () => {
+    await db.sql`update keyframe_private.settings set max_calls_per_owner = 10`;
+    const read = (mode: "read only" | "read write", then = async () => {}) =>
+      asOwner(async (sql) => {
+        await sql`select set_config('request.method', 'GET', true)`;
+        await sql.unsafe(`set local transaction_read_only = ${mode === "read only" ? "on" : "off"}`);
+        await sql`select from keyframe.projects`;
+        await then();
+      });
+    const { third } = await (async () => {
+      let third: Promise<void> | undefined;
+      await read("read only", () =>
+        read("read only", async () => {
+          await read("read write");
+          third = read("read only");
+          await untilSomebodyWaits(db.sql);
+        }),
+      );
+      return { third };
+    })();
+    await third;
+  });
+
+  test("a request that reads many tables → one call", async () => {
+    await whileCallsAreOpen(1, () =>
+      asOwner(async (sql) => {
+        await sql`select set_config('request.method', 'GET', true)`;
+        for (let times = 0; times < 3; times++) {
+          await sql`select keyframe.read_project(${world.project})`;
+          await sql`select from keyframe.projects p left join keyframe.predictions on true left join keyframe.films on true`;
+        }
+        const held = await db.sql`
+          select from pg_locks join pg_database d on d.oid = database
+          where locktype = 'advisory' and granted and datname = current_database()`;
+        expect(held).toHaveLength(2);
+      }),
+    );
+  });
+});
+
+describe("what a request costs", () => {
+  const taken = async (name: string, args: Record<string, string | number | boolean | null> = {}, rate = "read") => {
+    await db.sql`delete from keyframe_private.rate_buckets`;
+    await call(db, world.owner, name, args).catch(() => undefined);
+    const [row] = await db.sql`
+      select round(l.capacity - b.tokens)::int as taken from keyframe_private.rate_buckets b join keyframe_private.rate_limits l using (route_class)
+      where route_class = ${rate}`;
+    return row?.taken ?? 0;
+  };
+
+  test("a film, and a page of projects with predictions → one token more for each ten of them", async () => {
+    const { id } = await addFilm(25);
+    expect(await taken("read_film", { film_id: id })).toBe(3);
+    expect(await taken("list_projects", { max_rows: 20, with_predictions: true })).toBe(3);
+    expect(await taken("list_projects", { max_rows: 20 })).toBe(1);
+  });
+
+  test("usage → a token for each day by project, for each month begun otherwise", async () => {
+    const days = { from_day: "2026-01-01", to_day: "2026-02-09" };
+    expect(await taken("read_usage", { ...days, group_by: "project" })).toBe(40);
+    expect(await taken("read_usage", { ...days, group_by: "model" })).toBe(2);
+    expect(await taken("read_usage")).toBe(1);
+  });
+
+  test("more than a full bucket → the full bucket, then rate_limited", async () => {
+    await db.sql`update keyframe_private.rate_limits set capacity = 2, per_second = 0.001 where route_class = 'read'`;
+    const { id } = await addFilm(25);
+    await db.sql`delete from keyframe_private.rate_buckets`;
+    await db.sql`update keyframe_private.rate_limits set capacity = 3 where route_class = 'read'`;
+    const read = () => call(db, world.owner, "read_film", { film_id: id });
+    await read();
+    expect(await codeOf(read())).toBe("rate_limited");
+    expect(await codeOf(asOwner((sql) => sql`select keyframe_private.take_token('read', -10)`))).toBe("rate_limited");
+    await db.sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 20 where route_class = 'read'`;
+  });
+
+  test("a look of a request that waits → a token of its own class", async () => {
+    await start(db, world);
+    const look = { project_id: world.project, step: "first-frame", waiting: true };
+    expect([await taken("read_prediction", look), await taken("read_prediction", look, "wait")]).toEqual([0, 1]);
+  });
+
+  test("a request that is refused, a new one or a repetition → its token", async () => {
+    const nowhere = { project_id: crypto.randomUUID(), prediction_id: crypto.randomUUID() };
+    const frame = { ...nowhere, step: "first-frame" };
+    expect(await taken("read_project", { project_id: nowhere.project_id })).toBe(1);
+    expect(await taken("start_prediction", { project_id: nowhere.project_id, step: "first-frame" }, "generate")).toBe(
+      1,
+    );
+    expect(await taken("read_prediction", frame)).toBe(1);
+    expect(await taken("cancel_prediction", nowhere, "change")).toBe(1);
+    expect(await taken("delete_project", { project_id: nowhere.project_id }, "change")).toBe(1);
+    expect(await taken("update_project", { project_id: nowhere.project_id, changes: "{}" }, "change")).toBe(1);
+    expect(
+      await taken("create_project", { title: "t", text_prompt: "p", film_id: crypto.randomUUID() }, "create"),
+    ).toBe(1);
+    const key = { idempotency_key: "k", request_hash: "a".repeat(64) };
+    expect(await taken("create_project", { title: "t", text_prompt: "p", ...key }, "create")).toBe(1);
+    expect(await taken("create_project", { title: "t", text_prompt: "p", ...key }, "create")).toBe(0);
+    await db.sql`delete from keyframe.projects where owner_id = ${world.owner}`;
+    expect(await taken("create_project", { title: "t", text_prompt: "p", ...key }, "create")).toBe(1);
+  });
+});
+
+/** The pages of the database that a call touches, once its plans are kept. */
+async function pagesOf(name: string, args: string): Promise<number> {
+  const claims = JSON.stringify({ sub: world.owner, role: "authenticated" });
+  return await db.sql.begin(async (sql) => {
+    await sql`select set_config('request.jwt.claims', ${claims}, true), set_config('request.jwt.claim.sub', ${world.owner}, true)`;
+    await sql`set local role authenticated`;
+    let pages = 0;
+    for (let times = 0; times < 3; times++) {
+      const [row] = await sql.unsafe(
+        `explain (analyze, buffers, timing off, format json) select keyframe.${name}(${args})`,
+      );
+      const plan = row?.["QUERY PLAN"][0].Plan;
+      pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    }
+    return pages;
+  });
+}
+
+describe("sums are kept", () => {
+  /** So many submits of the owner in three projects, of which the given share has ended, merged and vacuumed. */
+  async function addSubmits(number: number, state: "held" | "settled"): Promise<void> {
+    const projects = [world.project, await addProject(db, world.owner), await addProject(db, world.owner)];
+    await db.sql`
+      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, most_micros, cost_micros, cost_state)
+      select ${world.owner}, (${projects}::uuid[])[1 + i % 3], gen_random_uuid(), 1, true, 'first-frame', 'google/nano-banana', 1000,
+        case ${state}::text when 'settled' then 900 end, ${state}
+      from generate_series(1, ${number}::int) i`;
+    await db.sql`select keyframe_private.merge_costs()`;
+    await db.sql`vacuum analyze keyframe_private.daily_costs, keyframe_private.project_costs, keyframe_private.provider_submits`;
+  }
+
+  test("a start under a service's budget, with 0 and with 5,000 holds → reads as many pages", async () => {
+    await db.sql`update keyframe_private.settings set service_month_micros = 9007199254740991`;
+    const starting = () => pagesOf("start_prediction", `'${world.project}', 'first-frame'`);
+    const without = await starting();
+    await addSubmits(5_000, "held");
+    const [row] =
+      await db.sql`select sum(held_micros)::int as held from keyframe_private.costs where owner_id = ${world.owner}`;
+    expect(row?.held).toBeGreaterThanOrEqual(5_000 * 1000);
+    expect(await starting()).toBeLessThan(without * 1.1);
+  });
+
+  test("usage by project of an owner with 5,000 submits → reads few pages, and every submit counts, merged or not", async () => {
+    await addSubmits(5_000, "settled");
+    await seedSubmit(db.sql, { owner_id: world.owner, project_id: world.project, most_micros: 5, is_first: true });
+    const { groups } = await call<{ groups: Record<string, unknown>[] }>(db, world.owner, "read_usage", {
+      group_by: "project",
+    });
+    const sum = (field: string) => groups.reduce((total, group) => total + Number(group[field]), 0);
+    expect([groups.length, sum("predictions"), sum("settledMicros"), sum("heldMicros")]).toEqual([
+      3,
+      5_001,
+      5_000 * 900,
+      5,
+    ]);
+    expect(await pagesOf("read_usage", "group_by => 'project'")).toBeLessThan(100);
+  });
+});
+
+describe("a project with more predictions than one request deletes", () => {
+  /** Frames that have succeeded, without triggers. */
+  const addFrames = (number: number, { owner, project }: World) =>
+    db.sql.begin(async (sql) => {
+      await sql`set local session_replication_role = replica`;
+      await sql`
+        insert into keyframe.predictions (
+          id, project_id, owner_id, step, status, input, model, attempt, admitted_at, started_at, completed_at, deadline_at, output_path,
+          output_content_type, output_bytes, output_sha256, output_width, output_height)
+        select id, ${project}, ${owner}, 'first-frame', 'succeeded', '{"prompt": "p", "referenceImagePaths": []}', 'google/nano-banana', 1,
+          now(), now(), now(), now(), ${owner} || '/' || ${project} || '/' || id || '.png', 'image/png', 1, repeat('a', 64), 1, 1
+        from (select gen_random_uuid() as id from generate_series(1, ${number}::int)) n`;
+    });
+  const left = async (project = world.project) => {
+    const [row] = await db.sql`select count(*)::int as left from keyframe.predictions where project_id = ${project}`;
+    return row?.left;
+  };
+  const remove = () =>
+    call<{ project: { id: string } }>(db, world.owner, "delete_project", { project_id: world.project });
+  const part = () => db.sql`select keyframe_private.delete_parts(800)`;
+
+  test("deleted → no read finds it and nothing starts from it, and it goes in parts, its files with it", async () => {
+    const { id: film } = await addFilm(2);
+    await db.sql`update keyframe.projects set film_id = ${film} where id = ${world.project}`;
+    await addFrames(1_001, world);
+    const [frame] = await db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`;
+    const other = await addProject(db, world.owner);
+    expect((await remove()).project.id).toBe(world.project);
+    expect(await left()).toBe(1_001);
+
+    const project = { project_id: world.project };
+    const one = { ...project, prediction_id: frame?.id };
+    for (const [name, args] of [
+      ["read_project", project],
+      ["update_project", { ...project, changes: {} }],
+      ["delete_project", project],
+      ["list_predictions", project],
+      ["read_prediction", { ...one, step: "first-frame" }],
+      ["cancel_prediction", one],
+      ["update_prediction", { ...one, hidden: true }],
+      ["delete_prediction", one],
+      ["start_prediction", { ...project, step: "first-frame" }],
+      ["start_prediction", { project_id: other, step: "last-frame", input: { firstFramePredictionId: frame?.id } }],
+      ["update_film", { film_id: film, project_ids: `{${world.project}}` }],
+    ] as const) {
+      expect([name, await codeOf(call(db, world.owner, name, args))]).toEqual([name, "not_found"]);
+    }
+    expect(JSON.stringify(await call(db, world.owner, "list_projects"))).not.toContain(world.project);
+    expect(JSON.stringify(await call(db, world.owner, "read_film", { film_id: film }))).not.toContain(world.project);
+    const seen = await asOwner(
+      (sql) => sql`
+      select id from keyframe.projects where id = ${world.project} union all
+      select id from keyframe.predictions where project_id = ${world.project}`,
+    );
+    expect(seen).toHaveLength(0);
+
+    await part();
+    expect(await left()).toBe(201);
+    await part();
+    expect([await left(), await db.sql`select from keyframe.projects where id = ${world.project}`]).toMatchObject([
+      0,
+      [],
+    ]);
+    const files =
+      await db.sql`select from keyframe_private.file_removals where name like ${`${world.owner}/${world.project}/%`}`;
+    expect(files).toHaveLength(1_001);
+  });
+
+  test("such shots of a film, or rows by the Data API → as many at once as one request deletes, the rest in parts", async () => {
+    const { id: film, shots } = await addFilm(3);
+    for (const project of shots) await addFrames(400, { owner: world.owner, project });
+    await call(db, world.owner, "delete_film", { film_id: film, with_projects: true });
+    const rest = await Promise.all(shots.map((shot) => left(shot)));
+    expect(rest.sort()).toEqual([0, 0, 400]);
+    await addFrames(1_001, world);
+    await asOwner((sql) => sql`delete from keyframe.projects where true`);
+    expect(await left()).toBe(1_001);
+    expect(await asOwner((sql) => sql`select from keyframe.projects`)).toHaveLength(0);
+    await part();
+    await part();
+    await part();
+    expect(await db.sql`select from keyframe.projects where owner_id = ${world.owner}`).toHaveLength(0);
+  });
+
+  test("one of its predictions is held, cannot be deleted, or nor can one project → the others go on; set aside", async () => {
+    await addFrames(1_001, world);
+    await remove();
+    await db.sql.begin(async (open) => {
+      await open`select from keyframe.predictions where project_id = ${world.project} limit 1 for update`;
+      await part();
+      await part();
+      expect(await left()).toBe(1);
+    });
+    await addFrames(10, world);
+    const asides = async () => (await db.sql`select subject from keyframe_private.set_aside`).map((row) => row.subject);
+    const letTimePass = () => db.sql`update keyframe_private.set_aside set next_try_at = now() where true`;
+    const [kept] = await db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`;
+    await db.sql`
+      create function public.refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'`;
+    await db.sql.unsafe(
+      `create trigger app_keeps before delete on keyframe.predictions for each row when (old.id = '${kept?.id}') execute function public.refuse()`,
+    );
+    await part();
+    expect([await left(), await asides()]).toEqual([1, [`delete keyframe.predictions ${kept?.id}`]]);
+    await db.sql`drop trigger app_keeps on keyframe.predictions`;
+    await letTimePass();
+    const other = await addProject(db, await db.addUser());
+    await db.sql`update keyframe.projects set deleted_at = now() where id = ${other}`;
+    await db.sql.unsafe(
+      `create trigger app_keeps before delete or update on keyframe.projects for each row when (old.id = '${world.project}') execute function public.refuse()`,
+    );
+    await part();
+    await part();
+    expect(await db.sql`select from keyframe.projects where id = ${other}`).toHaveLength(0);
+    expect(await asides()).toEqual([`delete keyframe.projects ${world.project}`]);
+    await db.sql`drop trigger app_keeps on keyframe.projects`;
+    await letTimePass();
+    await part();
+    expect(await db.sql`select from keyframe.projects where id = ${world.project}`).toHaveLength(0);
+  });
+});
+
+async function addFilm(shots: number): Promise<{ id: string; shots: string[] }> {
+  const [film] = await db.sql<
+    { id: string }[]
+  >`insert into keyframe.films (owner_id, title) values (${world.owner}, 'F') returning id`;
+  const id = film?.id ?? "";
+  const rows = await db.sql<{ id: string }[]>`
+    insert into keyframe.projects (owner_id, title, text_prompt, film_id) select ${world.owner}, 't', 'p', ${id} from generate_series(1, ${shots}::int)
+    returning id`;
+  return { id, shots: rows.map((row) => row.id) };
+}

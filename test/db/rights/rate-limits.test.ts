@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { useWorld } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addServiceScene, makeRequest, REQUESTS, WEBHOOK_REQUESTS } from "../../support/database/requests.ts";
+import { create } from "../../support/database/user.ts";
+
+// How a bucket fills and empties. What each request of the API takes and is told: test/api.
+
+const db = useDatabase("shipped limits");
+const world = useWorld(db);
+beforeEach(async () => {
+  await db.sql`update keyframe_private.rate_limits set capacity = 3, per_second = 0.001`; // none comes back during a test
+});
+afterEach(() => db.sql`truncate keyframe_private.rate_buckets`);
+
+const upload = (owner = world.owner) =>
+  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    const [row] = await sql`select keyframe.admit_upload() as admitted`;
+    return row?.admitted;
+  });
+const remaining = async () => (await upload()).rate.remaining;
+
+/** What a busy machine takes off is not the bucket's fault. */
+function expectAbout(seconds: number, most: number): void {
+  expect(seconds).toBeLessThanOrEqual(most);
+  expect(seconds).toBeGreaterThan(most - 60);
+}
+
+/** As if so much time had gone by. */
+const pass = (interval: string) =>
+  db.sql`update keyframe_private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
+
+test("time passes → tokens come back at per_second, never more than the capacity", async () => {
+  for (let i = 0; i < 3; i++) await upload();
+  await pass("900 seconds");
+  expectAbout(JSON.parse((await refusalOf(upload())).hint ?? "").wait_seconds, 100);
+  await pass("200 seconds");
+  expect(await remaining()).toBe(0);
+  await pass("1 day");
+  const { rate } = await upload();
+  expect(rate.remaining).toBe(2);
+  expectAbout(rate.reset_seconds, 1000);
+});
+
+test("a clock that was set back an hour → takes no tokens away, and refilling goes on at once", async () => {
+  await upload();
+  await pass("-1 hour");
+  expect([await remaining(), await remaining()]).toEqual([1, 0]);
+  await pass("1100 seconds");
+  expect(await remaining()).toBe(0);
+});
+
+test("a request that began a moment earlier than one that was faster → no time is counted twice", async () => {
+  await db.sql`update keyframe_private.rate_limits set per_second = 0.02`;
+  await upload();
+  await pass("-55 seconds");
+  expect(await remaining()).toBe(1);
+  await pass("55 seconds");
+  expect(await remaining()).toBe(0);
+});
+
+test("a changed limit → holds from the next request on; a class without a row has none", async () => {
+  for (let i = 0; i < 3; i++) await upload();
+  await db.sql`update keyframe_private.rate_limits set per_second = 100 where route_class = 'upload'`;
+  await pass("1 second");
+  expect(await remaining()).toBe(2);
+  await db.sql`update keyframe_private.rate_limits set capacity = 1, per_second = 0.001 where route_class = 'upload'`;
+  expect(await remaining()).toBe(0);
+  expect(await codeOf(upload())).toBe("rate_limited");
+  await db.sql`delete from keyframe_private.rate_limits where route_class = 'upload'`;
+  for (let i = 0; i < 5; i++) expect((await upload()).rate).toBe(null);
+  await db.sql`insert into keyframe_private.rate_limits values ('upload', 3, 0.001)`;
+});
+
+test("uploads with one Idempotency-Key → each takes a token before its body is read, and none after it", async () => {
+  const admit = (hash: string | null) =>
+    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      const [row] = await sql`select keyframe.admit_upload('k', ${hash}) as admitted`;
+      return row?.admitted;
+    });
+  const left = async (hash: string | null) => (await admit(hash)).rate.remaining;
+  const hash = "a".repeat(64);
+  expect([await left(null), await left(null), await left(hash), await left(null)]).toEqual([2, 1, 1, 0]);
+  expect(await codeOf(admit(null))).toBe("rate_limited");
+  expect(await left(hash)).toBe(0);
+});
+
+test("20 requests of one owner at once → exactly the capacity goes through", async () => {
+  await db.sql`update keyframe_private.settings set max_calls_per_owner = 20`;
+  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(db, world.owner)));
+  await db.sql`update keyframe_private.settings set max_calls_per_owner = default`;
+  expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBe(3);
+});
+
+test("rows straight through the Data API → are counted one by one like calls of the functions", async () => {
+  const rows = Array.from({ length: 4 }, () => ({ title: "t", text_prompt: "p" }));
+  const insert = db.as(
+    { role: "authenticated", sub: world.owner },
+    (sql) => sql`insert into keyframe.projects ${sql(rows)}`,
+  );
+  expect(await codeOf(insert)).toBe("rate_limited");
+  expect((await create(db, world.owner)).rate.remaining).toBe(2);
+});
+
+test("without a session → nothing is taken, and no rate is returned; an administrator's insert takes none either", async () => {
+  const [row] = await db.as(
+    { role: "authenticated" },
+    (sql) => sql`select keyframe_private.take_token('upload') as taken, keyframe_private.rate_state('upload') as state`,
+  );
+  expect(row).toEqual({ taken: null, state: null });
+  await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+  expect((await db.sql`select from keyframe_private.rate_buckets`).count).toBe(0);
+});
+
+type Answer = { rate: object | null; replayed?: boolean };
+
+describe("each function that a user may call, but for health", () => {
+  test("→ stands in the table of requests; takes an Idempotency-Key if and only if it is a POST; and is volatile, for it writes", async () => {
+    const rows = await db.sql<{ name: string; keyed: boolean; volatility: string }[]>`
+      select proname as name, 'idempotency_key' = any (proargnames) as keyed, provolatile as volatility from pg_proc
+      where pronamespace = 'keyframe'::regnamespace and has_function_privilege('authenticated', oid, 'execute') and proname <> 'health'`;
+    expect(rows.map(({ name }) => name).sort()).toEqual(Object.keys(REQUESTS).sort());
+    expect(rows.filter(({ name, keyed }) => Boolean(keyed) !== (REQUESTS[name]?.post ?? false))).toEqual([]);
+    expect(rows.filter(({ volatility }) => volatility !== "v")).toEqual([]);
+  });
+
+  test("those of webhooks with the secret key → are not limited and return no rate", async () => {
+    for (const name of Object.keys(WEBHOOK_REQUESTS)) {
+      expect((await makeRequest<Answer>(db, await addServiceScene(db), name)).rate).toBe(null);
+    }
+    expect((await db.sql`select from keyframe_private.rate_buckets`).count).toBe(0);
+  });
+});

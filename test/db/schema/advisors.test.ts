@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import { expect, inject, test } from "vitest";
+import { z } from "zod";
+import { supabaseCli } from "../../../local/stack/supabase-cli.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { migrationUrlOf } from "../../support/database/migration-url.ts";
+
+const report = z.object({
+  results: z.array(
+    z.object({
+      name: z.string(),
+      level: z.string(),
+      detail: z.string(),
+      metadata: z.object({ schema: z.string().optional() }),
+    }),
+  ),
+});
+type Finding = z.infer<typeof report>["results"][number];
+
+/** What the advisors may say, each with its reason. */
+const EXCEPTIONS: Record<string, (finding: Finding) => boolean> = {
+  // The database is fresh: nothing has been looked up yet. plans.test.ts shows the queue's indexes in use.
+  unused_index: () => true,
+  // One row for each step: an index would never be used.
+  unindexed_foreign_keys: ({ detail }) => detail.includes("`keyframe.step_defaults`"),
+  // The Data API does not expose keyframe_private, and no role has a grant there: without a policy nobody gets in, as meant.
+  rls_enabled_no_policy: ({ metadata }) => metadata.schema === "keyframe_private",
+};
+
+const db = useDatabase();
+
+test("supabase db advisors at level info → nothing beyond the named exceptions, but for what is careless", async () => {
+  // To see that the advisors look at all.
+  await db.sql`create table public.careless (id uuid primary key, project_id uuid references keyframe.projects)`;
+  await db.sql`grant select on public.careless to anon`;
+  const options = ["--level", "info", "--fail-on", "none", "--output-format", "json"];
+  const args = ["db", "advisors", `--remote=${migrationUrlOf(db.url)}`, ...options];
+  const { code, stdout, stderr } = await supabaseCli(args, join(inject("stack").dataDir, "cli-home"));
+  if (code !== 0) throw new Error(`supabase db advisors failed: ${stderr}`);
+  const findings = report.parse(JSON.parse(stdout)).results.filter((finding) => !EXCEPTIONS[finding.name]?.(finding));
+  const ofCareless = findings.filter(({ detail }) => detail.includes("careless"));
+  expect(ofCareless.map(({ name }) => name).toSorted()).toEqual(["rls_disabled_in_public", "unindexed_foreign_keys"]);
+  expect(findings.filter((finding) => !ofCareless.includes(finding))).toEqual([]);
+});
+
+// The database above has stand-ins, which the advisors do not take for extensions.
+test("an extension is created → in a schema that the statement names, or its own: the advisors warn of any in public", async () => {
+  const files = ["supabase/schemas/00_foundation/10_schemas.sql", "tools/deploy/database-stages.ts"];
+  for (const file of files) {
+    const created = (await Deno.readTextFile(file)).match(/create extension \w+( with schema \w+)?/g);
+    expect([file, created]).toEqual([
+      file,
+      [
+        "create extension pg_net with schema extensions",
+        "create extension pg_cron with schema pg_catalog",
+        "create extension supabase_vault", // only ever in vault
+      ],
+    ]);
+  }
+});
+
+test("no function of ours turns a kind of scan or join off → none has a plan so dear that JIT compiles it at each call", async () => {
+  const settings = await db.sql<{ setting: string }[]>`
+    select distinct split_part(setting, '=', 1) as setting from pg_proc p, unnest(p.proconfig) setting
+    where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
+    order by 1`;
+  // test/db/schema/plans.test.ts holds the costs of what workers call.
+  expect(settings.map(({ setting }) => setting)).toEqual([
+    "lock_timeout",
+    "plan_cache_mode",
+    "search_path",
+    "statement_timeout",
+  ]);
+});

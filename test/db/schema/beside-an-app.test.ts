@@ -1,0 +1,244 @@
+import { join } from "node:path";
+import postgres from "postgres";
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { installExtensions } from "../../../local/extensions/install-extensions.ts";
+import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
+import { applyMigrations, fillVault } from "../../../local/stack/apply-migrations.ts";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { removalSql } from "../../../tools/install/plan-remove.ts";
+import { readSource } from "../../../tools/install/source.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { readEverything } from "../../support/database/everything.ts";
+import { migrationUrlOf } from "../../support/database/migration-url.ts";
+import { rolledBack } from "../../support/database/rolled-back.ts";
+import { onServer } from "../../support/database/make-template.ts";
+import { readRights } from "../../support/database/rights.ts";
+
+// The migrations go into a project whose app has tables, functions, buckets and grants of its own, under the names we would like,
+// which once gave all rights on everything new to everyone, and which has pgcrypto in public.
+
+const APP = `
+  alter default privileges grant all on tables to public, anon, authenticated, service_role;
+  alter default privileges grant select on tables to supabase_auth_admin;
+  alter default privileges grant all on sequences to anon, authenticated, service_role;
+  alter default privileges grant all on functions to anon, authenticated, service_role;
+  alter default privileges grant all on types to anon, authenticated, service_role;
+  alter default privileges grant all on schemas to public, anon, authenticated, service_role;
+  create table public.projects (id bigint generated always as identity primary key, name text not null, owner uuid default auth.uid());
+  insert into public.projects (name, owner) values ('The app''s own', null);
+  alter table public.projects enable row level security;
+  create policy read_own on public.projects for select to authenticated using (owner = auth.uid() or owner is null);
+  create policy add_own on public.projects for insert to authenticated with check (owner = auth.uid());
+  create table public.predictions (id text primary key, note text);
+  insert into public.predictions values ('p1', 'rain');
+  create function public.health() returns text language sql as $$ select 'the app is well' $$;
+  create schema private;
+  create table private.settings (theme text);
+  insert into private.settings values ('dark');
+  create type public.delivery_status as enum ('packed', 'shipped');
+  insert into storage.buckets (id, name, public) values ('generations', 'generations', true);
+  create policy generations_of_the_app on storage.objects for select to anon using (bucket_id = 'generations');
+  select cron.schedule('nightly', '0 3 * * *', 'select 1');
+  select vault.create_secret('the app''s', 'kick_secret', '');
+`;
+
+const name = `keyframe_beside_${crypto.randomUUID().slice(0, 8)}`;
+const server = inject("stack").databaseUrl;
+const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
+const usual = useDatabase();
+let sql: postgres.Sql;
+let before: string[];
+const migrate = () => applyMigrations(migrationUrlOf(url), join(inject("stack").dataDir, "cli-home"));
+/** Runs something as a role of the Data API, signed in as nobody in particular. */
+const as = <T>(role: string, work: (sql: postgres.TransactionSql) => Promise<T>) =>
+  sql.begin(async (transaction) => {
+    await transaction.unsafe(`set local role ${role}`);
+    await transaction`select set_config('request.jwt.claims', '{"sub": "9d1b6c1e-3f0a-4a4f-8a6e-2f5a3c0f7d11"}', true)`;
+    return await work(transaction);
+  });
+
+/** As `remove --drop` writes it. */
+const removal = async (allowed: string[] = []) => removalSql(await readSource(PROJECT_ROOT), allowed);
+const remove = async (allowed: string[] = []) => {
+  const text = await removal(allowed);
+  await onServer(migrationUrlOf(url), (app) => app.unsafe(text));
+};
+
+beforeAll(async () => {
+  await onServer(server, (admin) => admin.unsafe(`create database ${name}`));
+  sql = postgres(url, { max: 2, onnotice: () => undefined });
+  await bootstrapPlatform(sql);
+  await installExtensions(sql, { useReal: false });
+  await sql.unsafe(`
+    alter extension pgcrypto set schema public;
+    -- The stand-in for Vault names these; Vault itself has its own.
+    create function extensions.pgp_sym_encrypt(text, text, text) returns bytea language sql as 'select public.pgp_sym_encrypt($1, $2, $3)';
+    create function extensions.pgp_sym_decrypt(bytea, text) returns text language sql as 'select public.pgp_sym_decrypt($1, $2)'`);
+  await onServer(migrationUrlOf(url), (app) => app.unsafe(APP));
+  before = await readEverything(sql);
+  await migrate();
+});
+afterAll(async () => {
+  await sql.end({ timeout: 5 });
+  await onServer(server, (admin) => admin.unsafe(`drop database if exists ${name} with (force)`));
+});
+
+test("installed beside an app → its tables, policies and functions answer as before", async () => {
+  const rows = await as("authenticated", async (user) => {
+    await user`insert into public.projects (name) values ('A new one')`;
+    return await user`select name from public.projects order by name`;
+  });
+  expect([...rows]).toEqual([{ name: "A new one" }, { name: "The app's own" }]);
+  expect(await as("anon", async (nobody) => [...(await nobody`select public.health() as said`)])).toEqual([
+    { said: "the app is well" },
+  ]);
+  expect([...(await sql`select theme from private.settings`)]).toEqual([{ theme: "dark" }]);
+  expect([...(await sql`select public from storage.buckets where id = 'generations'`)]).toEqual([{ public: true }]);
+});
+
+test("the app's defaults give everyone all rights → every right on ours is the same as without", async () => {
+  const rights = await readRights(sql);
+  expect(rights).toEqual(await readRights(usual.sql));
+  expect(rights).toContain("function keyframe.health() anon EXECUTE");
+});
+
+test("pgcrypto is in another schema → secrets are made and kicks are signed", async () => {
+  const [user] =
+    await sql`insert into auth.users (id, email) values (gen_random_uuid(), 'a@keyframe.local') returning id`;
+  await sql.begin(async (transaction) => {
+    await transaction`select set_config('request.jwt.claims', ${JSON.stringify({ sub: user?.id, role: "authenticated" })}, true)`;
+    await transaction.unsafe("set local role authenticated");
+    const [made] = await transaction`
+      select keyframe.create_webhook_endpoint('https://receiver.example/hook') ->> 'secret' as secret`;
+    expect(made?.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  });
+  const [secret] = await sql`select keyframe_private.random_secret() as text`;
+  await fillVault(sql, {
+    keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
+    keyframe_kick_secret: secret?.text,
+  });
+  await sql`select keyframe_private.kick('generate')`;
+  const [kick] = await sql`select headers, convert_from(body, 'UTF8') as body from net.http_request_queue`;
+  expect(new Webhook(secret?.text).verify(kick?.body, kick?.headers)).toEqual({});
+  await sql`delete from vault.secrets where name like 'keyframe%'`;
+  await sql`delete from auth.users where id = ${user?.id}`;
+});
+
+test("what is added outside our three schemas → bears our name, and nothing of the app's has changed", async () => {
+  const after = await readEverything(sql);
+  expect(before.filter((entry) => !after.includes(entry))).toEqual([]);
+  const added = after.filter((entry) => !before.includes(entry));
+  expect(added.length).toBeGreaterThan(100);
+  const ours = /^(bucket projects|(\w+|policy storage objects|published \S+) keyframe)/;
+  expect(added.filter((entry) => !ours.test(entry))).toEqual([]);
+});
+
+/** As a shell takes them. */
+const quoteForShell = (names: (string | undefined)[]) =>
+  names.map((name) => `'${name?.replaceAll("'", `'\\''`)}'`).join(" --drop ");
+
+/** What an app builds on our schemas, by the names that Postgres gives to it. */
+const BUILT: [name: string, statement: string][] = [
+  ["view public.titles", "create view public.titles as select title, text_prompt from keyframe.projects"],
+  ["materialized view public.counted", "create materialized view public.counted as select count(*) from public.titles"],
+  [
+    "table column public.notes.step",
+    "create table public.notes (id int primary key, project_id uuid, step keyframe.generation_step default 'video')",
+  ],
+  [
+    "table constraint notes_project_id_fkey on public.notes",
+    "alter table public.notes add foreign key (project_id) references keyframe.projects on delete cascade",
+  ],
+  [
+    "function public.newest()",
+    "create function public.newest() returns uuid language sql begin atomic select id from keyframe.projects limit 1; end",
+  ],
+  [
+    "function public.describe(keyframe.projects)",
+    "create function public.describe(keyframe.projects) returns text language sql as 'select $1.title'",
+  ],
+  [
+    "policy notes_of_projects on public.notes",
+    "create policy notes_of_projects on public.notes using (exists (select from keyframe.projects p where p.id = project_id))",
+  ],
+  [
+    "trigger tell on keyframe.projects",
+    "create function public.tell() returns trigger language plpgsql as 'begin return new; end'; create trigger tell after insert on keyframe.projects for each row execute function public.tell()",
+  ],
+  [
+    "table column public.drafts.is_short",
+    `create table public.drafts (id int, text text, is_short boolean generated always as (keyframe_private.is_one_line(text)) stored);
+    create index on public.drafts (is_short)`,
+  ],
+  [
+    "table column public.notes.is_video",
+    "alter table public.notes add is_video boolean generated always as (step = 'video') stored",
+  ],
+  [
+    "table public.cuts",
+    "create table public.cuts (step keyframe.generation_step, length int) partition by list (step)",
+  ],
+  ["table public.cuts_video", "create table public.cuts_video partition of public.cuts for values in ('video')"],
+  [`view public."director's cut"`, `create view public."director's cut" as select id from keyframe.projects`],
+  ["publication relation keyframe.projects in publication feed", "create publication feed for table keyframe.projects"],
+];
+
+test("the app has built on our schemas → remove.sql names it and changes nothing; only what is allowed goes", async () => {
+  const unbuilt = await readEverything(sql);
+  await onServer(migrationUrlOf(url), async (app) => {
+    for (const [, statement] of BUILT) await app.unsafe(statement);
+    await app`insert into public.notes (id, step) values (1, 'video')`;
+    await app`create index on public.notes (step)`;
+  });
+  const built = await readEverything(sql);
+  const refusal = String(await remove().catch(String));
+  const listed = [...refusal.matchAll(/^- (.*)$/gm)].map(([, name]) => name);
+  expect(listed.sort()).toEqual(BUILT.map(([name]) => name).sort());
+  expect(refusal).toContain(`remove --yes --drop ${quoteForShell(listed)}`);
+  expect(await readEverything(sql)).toEqual(built);
+
+  const names = BUILT.map(([name]) => name);
+  const [kept = "", ...allowed] = names;
+  await expect(remove(allowed)).rejects.toThrow(new RegExp(`go with it:\\n- ${kept}\\nChange`));
+  expect(await readEverything(sql)).toEqual(built);
+  await rolledBack(sql, async (session) => {
+    await session`set local role postgres`;
+    await session.unsafe(await removal(names));
+    expect([...(await session`select * from public.notes`)]).toEqual([{ id: 1, project_id: null }]);
+  });
+  await sql.unsafe(`drop publication feed; drop trigger tell on keyframe.projects; drop function public.tell, public.newest, public.describe;
+    drop table public.notes, public.drafts; drop materialized view public.counted; drop view public.titles, public."director's cut"; drop table public.cuts`);
+  expect(await readEverything(sql)).toEqual(unbuilt);
+});
+
+test("removed by tools/install/remove.sql → the database is as before; a bucket with files stays", async () => {
+  const log = (jobs: string) => sql`
+    insert into cron.job_run_details (jobid, username, status, end_time)
+    select jobid, username, 'succeeded', now() from cron.job where jobname like ${jobs}`;
+  await log("keyframe-%");
+  await log("nightly");
+  await rolledBack(sql, async (session) => {
+    await session`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'film.mp4')`;
+    await session`set local role postgres`;
+    await session.unsafe(await removal());
+    expect([...(await session`select id from storage.buckets where id in ('projects', 'keyframe-outputs')`)]).toEqual([
+      { id: "keyframe-outputs" },
+    ]);
+  });
+  await remove();
+  expect(await readEverything(sql)).toEqual(before);
+  expect([...(await sql`select jobname from cron.job_run_details left join cron.job using (jobid)`)]).toEqual([
+    { jobname: "nightly" },
+  ]);
+});
+
+test("a bucket of the app has one of our names → refused with its name and what to do, before anything is written", async () => {
+  await sql`delete from supabase_migrations.schema_migrations`;
+  await sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', true)`;
+  await expect(migrate()).rejects.toThrow(
+    /bucket projects exists already.*Rename yours.*left of a removed Keyframe: empty and delete it in Studio/,
+  );
+  expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
+  expect([...(await sql`select nspname from pg_namespace where nspname like 'keyframe%'`)]).toEqual([]);
+});

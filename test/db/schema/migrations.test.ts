@@ -1,0 +1,143 @@
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { installExtensions } from "../../../local/extensions/install-extensions.ts";
+import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
+import { applyMigrations } from "../../../local/stack/apply-migrations.ts";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { readMigrations } from "../../../local/stack/read-migrations.ts";
+import { migrationDigest } from "../../../tools/digests.ts";
+import { readSchemas, writeVersionMigration } from "../../../tools/version-migration.ts";
+import { type ClonedDatabase, useDatabase } from "../../support/database/clone-database.ts";
+import { readDefinitions, readRows } from "../../support/database/definitions.ts";
+import { readEverything } from "../../support/database/everything.ts";
+import { onServer } from "../../support/database/make-template.ts";
+import { migrationUrlOf } from "../../support/database/migration-url.ts";
+import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
+
+const db = useDatabase("shipped limits");
+const older = useDatabase();
+
+/** A database on which nothing but these were run, each in one transaction, as the role that runs migrations. */
+async function madeOf(...texts: string[]): Promise<{ definitions: string[]; rows: string[] }> {
+  const { databaseUrl } = inject("stack");
+  const name = `keyframe_made_${crypto.randomUUID().slice(0, 8)}`;
+  await onServer(databaseUrl, (sql) => sql.unsafe(`create database ${name}`));
+  const url = Object.assign(new URL(databaseUrl), { pathname: `/${name}` }).href;
+  try {
+    return await onServer(url, async (sql) => {
+      await bootstrapPlatform(sql);
+      await installExtensions(sql, { useReal: false });
+      await onServer(migrationUrlOf(url), async (owner) => {
+        for (const text of texts) await owner.begin((each) => each.unsafe(text));
+      });
+      return { definitions: await readDefinitions(sql), rows: await rowsOf(sql) };
+    });
+  } finally {
+    await onServer(databaseUrl, (sql) => sql.unsafe(`drop database ${name} with (force)`));
+  }
+}
+
+/** Without `installation`, which has a row for each version. */
+const rowsOf = async (sql: ClonedDatabase["sql"]) =>
+  (await readRows(sql)).filter((row) => !row.startsWith("keyframe_private.installation "));
+const schemasOf = async (root: string) => (await readSchemas(root)).map(({ text }) => text).join("");
+
+test("a database made of supabase/schemas → is the one that the migrations make, with all rights and rows", async () => {
+  expect(await madeOf(await schemasOf(PROJECT_ROOT))).toEqual({
+    definitions: await readDefinitions(db.sql),
+    rows: await rowsOf(db.sql),
+  });
+}, 120_000);
+
+test("a version with a column and a function more → upgrades a database to what its schemas make; settings and rows stay", async () => {
+  const root = await copyReleased();
+  const edit = async (path: string, change: (text: string) => string) =>
+    await Deno.writeTextFile(join(root, path), change(await Deno.readTextFile(join(root, path))));
+  const added = `create function keyframe.list_directors()
+returns setof text language plpgsql stable set search_path = '' as 'begin return next ''Ada''; end';
+comment on function keyframe.list_directors is 'Who directs.';
+`;
+  await edit("supabase/schemas/00_foundation/60_clients.sql", (text) =>
+    text.replace(/(create table keyframe_private.allowed_clients [^;]*)\n\);/, "$1,\n  note text\n);"),
+  );
+  await edit("supabase/schemas/80_service/10_acting_servers.sql", (text) => `${text}\n${added}`);
+  const grant = "grant execute on function keyframe.list_directors to authenticated;\n";
+  await edit("supabase/schemas/99_rights.sql", (text) => `${text}${grant}`);
+  const file = join("supabase/migrations", await writeVersionMigration(root, new Date()));
+  const byHand = `alter table keyframe_private.allowed_clients add note text;\n${added}`;
+  await edit(file, (text) => text.replace("\n\n", `\n\n${byHand}\n`));
+
+  await older.sql`update keyframe_private.settings set max_active_per_owner = 9`;
+  await older.sql`update keyframe.step_defaults set model = 'google/veo-3.1' where step = 'video'`;
+  await seedPrediction(older.sql, await addWorld(older), { status: "succeeded" });
+  const before = await rowsOf(older.sql);
+  await applyMigrations(migrationUrlOf(older.url), join(inject("stack").dataDir, "cli-home"), undefined, root);
+
+  expect(await readDefinitions(older.sql)).toEqual((await madeOf(await schemasOf(root))).definitions);
+  expect(await rowsOf(older.sql)).toEqual(before);
+  expect(await readDefinitions(older.sql)).toContain("function keyframe.list_directors() authenticated EXECUTE");
+}, 120_000); // the CLI starts slowly on a busy machine
+
+/** A folder with our SQL, whose every version is released, and the version 99.0.0 begun. */
+async function copyReleased(): Promise<string> {
+  const root = await Deno.makeTempDir({ prefix: "keyframe-released-" });
+  onTestFinished(() => Deno.remove(root, { recursive: true }));
+  for (const path of ["supabase/schemas", "supabase/migrations", "supabase/config.toml", "shared/platform"]) {
+    await cp(join(PROJECT_ROOT, path), join(root, path), { recursive: true });
+  }
+  await Deno.writeTextFile(join(root, "package.json"), '{"version": "99.0.0"}');
+  const headings = (await readMigrations()).map(({ name, text }) => {
+    const version = name.replace("keyframe_", "").replaceAll("_", ".");
+    return `## [${version}]\n\nMigration: SHA-256 ${migrationDigest(text)}\n`;
+  });
+  await Deno.writeTextFile(join(root, "CHANGELOG.md"), headings.join("\n"));
+  return root;
+}
+
+test("a migration was edited after it was applied → the start says to reset, although the CLI would find nothing to do", async () => {
+  await db.sql`update supabase_migrations.schema_migrations set statements[1] = statements[1] || ' -- edited' where name = 'keyframe_0_1_0'`;
+  const apply = applyMigrations(migrationUrlOf(db.url), join(inject("stack").dataDir, "cli-home"));
+  await expect(apply).rejects.toThrow(/other migrations than this checkout's.*--reset/);
+  await db.sql`update supabase_migrations.schema_migrations set statements[1] = replace(statements[1], ' -- edited', '') where name = 'keyframe_0_1_0'`;
+});
+
+test("the local stack starts again on the migrated database → everything stays as the migrations left it", async () => {
+  const before = await readEverything(db.sql);
+  expect(before.filter((entry) => entry.startsWith("default grants")).length).toBeGreaterThan(0); // what later tables get
+  await bootstrapPlatform(db.sql, {});
+  await installExtensions(db.sql, { useReal: false });
+  expect(await readEverything(db.sql)).toEqual(before);
+});
+
+describe("what a person meets in Studio has a comment", () => {
+  const without = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name);
+
+  test("every table and view", async () => {
+    expect(
+      await without(`select oid::regclass::text as name from pg_class
+        where relkind in ('r', 'p', 'v') and relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and obj_description(oid, 'pg_class') is null`),
+    ).toEqual([]);
+  });
+
+  test("every exposed function and type, and each schema", async () => {
+    expect(
+      await without(`
+        select oid::regprocedure::text as name from pg_proc where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and obj_description(oid, 'pg_proc') is null
+        union all
+        select oid::regtype::text from pg_type where typnamespace = 'keyframe'::regnamespace and typtype = 'e' and obj_description(oid, 'pg_type') is null
+        union all
+        select nspname from pg_namespace where nspname like 'keyframe%' and obj_description(oid, 'pg_namespace') is null`),
+    ).toEqual([]);
+  });
+
+  test("every column of a view, and every one that an administrator edits, but for those whose name says it all", async () => {
+    const names =
+      await without(`select attrelid::regclass || '.' || attname as name from pg_attribute join pg_class on pg_class.oid = attrelid
+      where (relkind = 'v' and relnamespace = 'keyframe_private'::regnamespace or attrelid in ('keyframe.models'::regclass, 'keyframe_private.settings'::regclass))
+        and attnum > 0 and col_description(attrelid, attnum) is null`);
+    const plain =
+      /\.(\w+_id|url|description|enabled|step|model|status|notes|only_row|since_created|predictions|started|succeeded|failed|canceled)$/;
+    expect(names.filter((name) => !plain.test(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
+import { isErrorCode } from "../../../shared/http/errors.ts";
+import { IMAGE_LIMIT_BYTES } from "../../../supabase/functions/api/http/read-upload.ts";
+import { MAX_OUTPUT_BYTES } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+
+// Rules that Postgres and TypeScript both need: each is written once on either side, and these tests compare the two.
+const db = useDatabase();
+
+test("the types of events in SQL → are those of the contract, and webhook.test", async () => {
+  const [row] = await db.sql<{ types: string[] }[]>`select keyframe_private.event_types() as types`;
+  expect(row?.types).toEqual([...EVENT_TYPES, "webhook.test"]);
+});
+
+test("every error that a SQL function raises → has a code of the API", async () => {
+  const codes = await db.sql<{ code: string; name: string }[]>`
+    select distinct found[1] as code, p.oid::regproc::text as name
+    from pg_proc p, regexp_matches(p.prosrc, $$raise_error[(][[:space:]]*'([a-z_]+)'$$, 'g') as found
+    where p.pronamespace::regnamespace::text like 'keyframe%'`;
+  expect(codes.length).toBeGreaterThan(20);
+  expect(codes.filter(({ code }) => !isErrorCode(code))).toEqual([]);
+});
+
+test("the buckets' limits of a file → are those of the functions that fill them", async () => {
+  const limits =
+    await db.sql`select id, file_size_limit::int as bytes from storage.buckets where id in ('projects', 'keyframe-outputs') order by id`;
+  expect([...limits]).toEqual([
+    { id: "keyframe-outputs", bytes: MAX_OUTPUT_BYTES },
+    { id: "projects", bytes: IMAGE_LIMIT_BYTES },
+  ]);
+});

@@ -1,0 +1,309 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { asAdministrator, fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { claim, readRow, runsToCancel } from "../../support/database/calls.ts";
+import { addWorld, useWorld, type Row, seedPrediction, type World } from "../../support/database/predictions.ts";
+import { addReference, start } from "../../support/database/user.ts";
+import {
+  addEndpoint,
+  clearWebhooks,
+  exchange,
+  readDelivery,
+  readEndpoint,
+  seedDeliveries,
+  sendNext,
+} from "../../support/database/webhooks.ts";
+
+// Every statement of docs/administer.md, run as the SQL editor of Studio runs it: as postgres, all of a block in one go.
+
+const recipes = await readRecipes();
+
+const db = useDatabase("shipped limits");
+const world = useWorld(db);
+beforeAll(async () => {
+  await db.sql`
+    select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'keyframe_kick_secret'),
+      vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;
+});
+
+/** Runs a recipe and gives the rows of its last statement, as Studio shows them. */
+async function run(title: string, values: Record<string, string> = {}): Promise<Row[]> {
+  const recipe = recipes.find((one) => one.title === title);
+  if (!recipe) throw new Error(`There is no recipe ${title}.`);
+  return await asAdministrator(db.sql, fillIn(recipe.sql, values));
+}
+
+/** Kicks that pg_net is to send to a function; the queue is emptied before each look. */
+const kicksTo = async (name: string) =>
+  (await db.sql`delete from net.http_request_queue returning url`).filter(({ url }) =>
+    url.endsWith(`/keyframe-${name}`),
+  ).length;
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
+const noLease = { lease_token: null };
+async function setAside(): Promise<void> {
+  await db.sql`truncate keyframe_private.set_aside`;
+  await db.sql`select keyframe_private.set_aside('claim', ${crypto.randomUUID()}, 'P0001', 'An app refuses it.')`;
+}
+
+/** What each recipe does. In the page's order; one that is missing here, or there, fails. */
+const EFFECTS: Record<string, () => Promise<void>> = {
+  "Start a prediction by hand": async () => {
+    const [row] = await run("Start a prediction by hand", { project_id: world.project });
+    expect(row).toMatchObject({ owner_id: world.owner, status: "queued", model: expect.stringContaining("/") });
+    await db.sql`delete from keyframe.predictions where id = ${String(row?.id)}`;
+  },
+
+  "See what waits, and why": async () => {
+    const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(-1) } });
+    expect(await run("See what waits, and why")).toMatchObject([{ prediction_id: id, why: "due" }]);
+  },
+
+  "Find what is stuck": async () => {
+    const seed = (seconds: number, more: object = {}) =>
+      seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(seconds), ...more } });
+    const [stuck, failing] = [await seed(-180), await seed(60, { failures: 3 })];
+    await seed(20);
+    const rows = await run("Find what is stuck");
+    expect(new Set(rows.map(({ prediction_id }) => prediction_id))).toEqual(new Set([stuck.id, failing.id]));
+  },
+
+  "See what is set aside": async () => {
+    await setAside();
+    expect(await run("See what is set aside")).toMatchObject([{ kind: "claim", code: "P0001", failures: 1 }]);
+  },
+
+  "Try what is set aside again, all at once": async () => {
+    await setAside();
+    await run("Try what is set aside again, all at once");
+    expect(await db.sql`select from keyframe_private.set_aside where next_try_at > now()`).toHaveLength(0);
+  },
+
+  "Try one again now, not later": async () => {
+    await db.sql`delete from keyframe.predictions`;
+    const later = { next_attempt_at: inSeconds(600), retry_reason: "provider_unavailable", failures: 2 };
+    const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, ...later } });
+    const busy = await seedPrediction(db.sql, world, { columns: later });
+    await kicksTo("generate");
+    await run("Try one again now, not later", { prediction_id: id });
+    expect(await kicksTo("generate")).toBe(1);
+    await run("Try one again now, not later", { prediction_id: busy.id });
+    const submits = (await claim(db.sql)).filter(({ task }) => task === "submit");
+    expect(submits.map((task) => task.id)).toEqual([id]); // the other has its worker
+  },
+
+  "Fail one": async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "processing" });
+    for (const mark_failed of [true, false])
+      expect(await run("Fail one", { prediction_id: id })).toEqual([{ mark_failed }]);
+    const ended = { status: "failed", error_code: "failed_by_administrator", error_retryable: true };
+    expect(await readRow(db.sql, id)).toMatchObject(ended);
+  },
+
+  "Run one again that failed": async () => {
+    const input = { prompt: "One red boat", referenceImagePaths: [await addReference(db, world.owner)] };
+    const failed = await seedPrediction(db.sql, world, { status: "failed", input });
+    const [again] = await run("Run one again that failed", { prediction_id: failed.id });
+    expect(again).toMatchObject({ owner_id: world.owner, status: "queued" });
+    expect(await readRow(db.sql, String(again?.id))).toMatchObject({ input, attempt: 0 });
+    const succeeded = await seedPrediction(db.sql, world, { status: "succeeded" });
+    expect(await run("Run one again that failed", { prediction_id: succeeded.id })).toEqual([]);
+  },
+
+  "Let each owner run more at once": async () => {
+    await db.sql`delete from keyframe.predictions`;
+    for (let i = 0; i < 9; i++) await start(db, world);
+    const running = () => db.sql`select from keyframe.predictions where admitted_at is not null`;
+    expect((await running()).count).toBe(4);
+    await run("Let each owner run more at once");
+    await db.sql`select keyframe_private.sweep()`;
+    expect((await running()).count).toBe(8);
+  },
+
+  "Change how many requests an owner may make": async () => {
+    await run("Change how many requests an owner may make");
+    const owner = await addWorld(db);
+    expect((await start(db, owner)).rate).toMatchObject({ limit: 120, remaining: 119, window_seconds: 60 });
+  },
+
+  "Give an owner a full bucket": async () => {
+    const owner = await addWorld(db);
+    await start(db, owner);
+    await db.sql`update keyframe_private.rate_buckets set tokens = 0 where owner_id = ${owner.owner}`;
+    await run("Give an owner a full bucket", { owner_id: owner.owner });
+    expect((await start(db, owner)).rate).toMatchObject({ remaining: 119 });
+  },
+
+  "See the health of the endpoints": async () => {
+    const well = await addEndpoint(db.sql, world.owner);
+    const failing = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, failing, 1);
+    await sendNext(db.sql, { error: "timeout" });
+    expect(await run("See the health of the endpoints")).toMatchObject([
+      { endpoint_id: failing, retrying: "1", last_error: "timeout" },
+      { endpoint_id: well, retrying: "0", last_error: null },
+    ]);
+  },
+
+  "Disable an endpoint": async () => {
+    const endpoint = await addEndpoint(db.sql, world.owner);
+    await run("Disable an endpoint", { endpoint_id: endpoint });
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "by_owner" });
+  },
+
+  "Add an endpoint for a CRM": async () => {
+    const [row] = await run("Add an endpoint for a CRM");
+    const secret = expect.stringMatching(/^whsec_[\w+/]{43}=$/);
+    expect(row).toMatchObject({ url: "https://crm.example.com/keyframe", secret });
+    expect(await readEndpoint(db.sql, String(row?.id))).toMatchObject({
+      owner_id: null,
+      event_types: ["project.created"],
+    });
+  },
+
+  "Replay a day to an endpoint": async () => {
+    await clearWebhooks(db.sql);
+    const endpoint = await addEndpoint(db.sql, world.owner, { event_types: ["project.created"] });
+    const ended = { status: "delivered", completed_at: new Date(), attempts: 3 };
+    const [delivered = ""] = await seedDeliveries(db.sql, endpoint, 1, ended);
+    await db.sql`update keyframe.webhook_events set created_at = '2026-11-20T12:00:00Z'`;
+    const add = async (owner: string, type: string, at: string) => {
+      const [row] = await db.sql<{ id: string }[]>`
+        insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)
+        values (${type}, ${owner}, gen_random_uuid(), gen_random_uuid(), '{}', ${at}::timestamptz) returning id`;
+      return row?.id ?? "";
+    };
+    const missed = await add(world.owner, "project.created", "2026-11-20T00:00:00Z");
+    await add(world.owner, "project.created", "2026-11-21T00:00:00Z");
+    await add(world.owner, "project.created", "2026-11-19T23:59:59Z");
+    await add(world.owner, "generation.failed", "2026-11-20T12:00:00Z");
+    await add((await addWorld(db)).owner, "project.created", "2026-11-20T12:00:00Z");
+    await kicksTo("deliver");
+    await db.sql`truncate keyframe_private.kicks`; // the last one stops others for 100 ms
+    await run("Replay a day to an endpoint", { endpoint_id: endpoint, day: "2026-11-20" });
+    expect(await kicksTo("deliver")).toBe(1);
+    const again = await readDelivery(db.sql, delivered);
+    expect(again).toMatchObject({ status: "pending", attempts: 3, retries_from: 3, completed_at: null });
+    const sent = (await exchange(db.sql)).deliveries.map(({ event_id }) => event_id);
+    expect(sent.toSorted()).toEqual([missed, again.event_id].toSorted());
+  },
+
+  "Rotate the secret of an endpoint": async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    const secrets = async () =>
+      (await db.sql`select keyframe_private.webhook_secrets_of(${endpoint}) as all`)[0]?.all as string[];
+    const [before] = await secrets();
+    const [row] = await run("Rotate the secret of an endpoint", { endpoint_id: endpoint });
+    expect(row?.secret).not.toBe(before);
+    expect(await secrets()).toEqual([row?.secret, before]);
+  },
+
+  "Rotate the kick secret": async () => {
+    const [row] = await run("Rotate the kick secret");
+    expect(row?.decrypted_secret).toMatch(/^whsec_[\w+/]{43}=$/);
+    const [kicked] = await db.sql`select keyframe_private.kick('generate') as made`;
+    expect(kicked).toEqual({ made: true });
+  },
+
+  "Usage of each owner this month": async () => {
+    const owner = await addWorld(db);
+    await seedPrediction(db.sql, owner, { status: "succeeded" });
+    await seedPrediction(db.sql, owner, { status: "failed" });
+    await seedPrediction(db.sql, owner, { status: "succeeded", columns: { created_at: new Date(0) } });
+    const rows = await run("Usage of each owner this month");
+    expect(rows.filter(({ owner_id }) => owner_id === owner.owner)).toEqual([
+      {
+        ...{ email: `${owner.owner}@keyframe.local`, owner_id: owner.owner, step: "first-frame" },
+        ...{ started: "2", succeeded: "1", failed: "1", provider_runs: "2", stored: "1024 bytes" },
+      },
+    ]);
+  },
+
+  "What was sent to the provider for a prediction": async () => {
+    const { id, run: providerRun } = await seedPrediction(db.sql, world, { status: "succeeded" });
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
+    expect(await run("What was sent to the provider for a prediction", { prediction_id: id })).toMatchObject([
+      { attempt: 1, model: "google/nano-banana", outcome: "succeeded", provider_prediction_id: providerRun },
+    ]);
+  },
+
+  "What Storage holds": async () => {
+    await addReference(db, world.owner);
+    await db.sql`update storage.objects set metadata = '{"size": 2048}' where bucket_id = 'projects'`;
+    const [row] = await db.sql`
+      select bucket_id, count(*) as files, pg_size_pretty(2048 * count(*)) as size from storage.objects group by 1`;
+    expect(await run("What Storage holds")).toEqual([row]);
+    expect(row?.bucket_id).toBe("projects");
+  },
+
+  "What the tables take": async () => {
+    const rows = await run("What the tables take");
+    expect(rows).toContainEqual({ table_name: "predictions", size: expect.stringMatching(/^\d+ (bytes|kB|MB)$/) });
+    expect(rows.map(({ table_name }) => table_name)).toContain("job_run_details");
+  },
+
+  "Keep events for longer, or shorter": async () => {
+    await run("Keep events for longer, or shorter");
+    const [row] = await db.sql`select webhook_retention::text as kept from keyframe_private.settings`;
+    expect(row).toEqual({ kept: "90 days" });
+  },
+
+  "See whether the jobs run": async () => {
+    await db.sql`
+      insert into cron.job_run_details (jobid, status, start_time, return_message)
+      select jobid, status, now(), 'ERROR: it broke' from cron.job, unnest(array['succeeded', 'failed']) status where jobname = 'keyframe-sweep'`;
+    const rows = await run("See whether the jobs run");
+    expect(rows.map(({ jobname, active, status }) => [jobname, active, status])).toEqual([
+      ["keyframe-delete-parts", true, null],
+      ["keyframe-merge-costs", true, null],
+      ["keyframe-prune", true, null],
+      ["keyframe-prune-cron", true, null],
+      ["keyframe-prune-rates", true, null],
+      ["keyframe-prune-references", true, null],
+      ["keyframe-sweep", true, "failed"],
+    ]);
+  },
+
+  "Let an OAuth client act for users": async () => {
+    const client_id = crypto.randomUUID();
+    const claims = { role: "authenticated", sub: world.owner, client_id };
+    const rows = async () => (await db.as(claims, (sql) => sql`select from keyframe.projects`)).count;
+    expect(await rows()).toBe(0);
+    for (let time = 0; time < 2; time++) await run("Let an OAuth client act for users", { client_id });
+    expect(await rows()).toBe(1);
+  },
+
+  "Delete a user with everything": async () => {
+    const [gone, stays] = [await addWorld(db), await addWorld(db)];
+    const unused = await addReference(db, gone.owner);
+    await addReference(db, stays.owner);
+    const { run: running } = await seedPrediction(db.sql, gone, { status: "processing" });
+    await Promise.all([start(db, gone), start(db, stays)]);
+    const left = async ({ owner }: World) => {
+      const [row] = await db.sql`
+        select (select count(*)::int from auth.users where id = ${owner}) as users,
+          (select count(*)::int from keyframe.predictions where owner_id = ${owner}) as predictions,
+          (select count(*)::int from keyframe.webhook_events where owner_id = ${owner}) as events,
+          (select count(*)::int from keyframe_private.rate_buckets where owner_id = ${owner}) as buckets`;
+      return row;
+    };
+    await db.sql`delete from keyframe_private.file_removals`;
+    await kicksTo("generate");
+    await run("Delete a user with everything", { owner_id: gone.owner });
+    expect(await left(gone)).toEqual({ users: 0, predictions: 0, events: 0, buckets: 0 });
+    expect(await left(stays)).toEqual({ users: 1, predictions: 1, events: 1, buckets: 1 });
+    const files = await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals`;
+    expect(files.map(({ file }) => file)).toEqual([unused]);
+    expect(await runsToCancel(db.sql)).toContain(running);
+    expect(await kicksTo("generate")).toBeGreaterThan(0);
+  },
+};
+
+test("every recipe of the page has its effect here, in the page's order, and nothing else", () => {
+  expect(recipes.map(({ title }) => title)).toEqual(Object.keys(EFFECTS));
+});
+
+describe("docs/administer.md", () => {
+  test.each(recipes)("$title → what the page says", async ({ title }) => {
+    await EFFECTS[title]?.();
+  });
+});

@@ -1,0 +1,141 @@
+import postgres, { type TransactionSql } from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pause } from "../../../shared/platform/pause.ts";
+import { type Blocker, type ServiceFigures, serviceFigures } from "../../../shared/contract/service.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { useWorld } from "../../support/database/predictions.ts";
+import { until } from "../../support/until.ts";
+
+// Whatever somebody holds, health answers and names the transaction that waits for nobody.
+
+const db = useDatabase();
+const world = useWorld(db);
+
+/** As the API asks. Eight seconds are the Data API's limit; on a quiet machine this takes a third of a second. */
+const ask = <T>(name: string) =>
+  db.sql.begin(async (sql) => {
+    await sql`set local role service_role`;
+    await sql`set local statement_timeout = '5s'`;
+    const [row] = await sql.unsafe(`select keyframe.${name}() as answer`);
+    return row?.answer as T;
+  });
+const readFigures = async (): Promise<ServiceFigures> => serviceFigures.strict().parse(await ask("service_figures"));
+const readHealth = () => ask<{ schema: string | null; writes: string }>("health");
+
+const pidOf = async (sql: TransactionSql) =>
+  (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0;
+
+describe("one after another, each table is locked", () => {
+  /** Of a superuser, and open for over a second. */
+  let holder: postgres.Sql;
+  let pid: number;
+  let tables: string[];
+  beforeAll(async () => {
+    holder = postgres(db.url, { max: 1 });
+    await holder`begin`;
+    pid = (await holder<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0;
+    const rows = await db.sql<{ name: string }[]>`
+      select c.oid::regclass::text as name from pg_class c
+      where c.relkind in ('r', 'p') and (c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_private', 'net', 'cron')
+        or c.oid = any (array['auth.users', 'vault.secrets', 'storage.objects']::regclass[])) order by 1`;
+    tables = rows.map(({ name }) => name);
+    await pause(1_100);
+  });
+  afterAll(async () => {
+    await holder`rollback`;
+    await holder.end();
+  });
+
+  async function whileLocked<T>(table: string, mode: string, look: () => Promise<T>): Promise<T> {
+    await holder`savepoint before`;
+    try {
+      await holder.unsafe(`lock table ${table} in ${mode} mode`);
+      return await look();
+    } finally {
+      await holder`rollback to before`;
+    }
+  }
+
+  test("exclusively → health answers for each, and names it and the transaction", async () => {
+    expect(tables.length).toBeGreaterThanOrEqual(32);
+    for (const table of tables) {
+      const { blockers } = await whileLocked(table, "access exclusive", readFigures);
+      const named = { pid, role: "supabase_admin", isIdle: true, locksTables: true, blocks: 0, tables: table };
+      expect([table, blockers]).toMatchObject([table, [named]]);
+      expect(blockers[0]?.seconds).toBeGreaterThan(1);
+    }
+    expect((await readFigures()).blockers).toEqual([]);
+  }, 120_000);
+
+  test("a part whose table is locked → is null and listed as unread; the others are read", async () => {
+    const figures = await whileLocked("keyframe_private.file_removals", "access exclusive", readFigures);
+    expect(figures.unread).toEqual([
+      { part: "due", code: "55P03" },
+      { part: "fileRemovals", code: "55P03" },
+    ]);
+    expect([figures.due, figures.fileRemovals]).toEqual([null, null]);
+    expect(figures.predictions).toMatchObject({ queued: 0 });
+  });
+
+  test.each([
+    ["keyframe.projects", "share"],
+    ["keyframe.webhook_deliveries", "share"],
+    ["keyframe_private.rate_buckets", "access exclusive"],
+    ["keyframe_private.settings", "access exclusive"],
+    ["keyframe_private.installation", "access exclusive"],
+    ["auth.users", "exclusive"],
+  ])("%s in %s mode → plain health says that writes are locked", async (table, mode) => {
+    expect((await whileLocked(table, mode, readHealth)).writes).toBe("locked");
+    expect((await readHealth()).writes).toBe("ok");
+  });
+});
+
+/** The transactions that health would name if it had looked half a minute later. */
+async function blockersLater(): Promise<Blocker[]> {
+  const [row] = await db.sql<{ blockers: Blocker[] }[]>`
+    select keyframe_private.blocker_figures(locked_for => '0', held_for => '0') as blockers`;
+  return row?.blockers ?? [];
+}
+
+test("transactions that wait for one another → the one that waits for nobody is named, with how many wait; no other", async () => {
+  let chain: Promise<unknown>[] = [];
+  await db.sql.begin(async (first) => {
+    await first`select from keyframe.projects where id = ${world.project} for update`;
+    chain = ["second", "third"].map((name) =>
+      db.sql.begin(async (sql) => {
+        await sql`update keyframe_private.rate_limits set capacity = capacity where route_class = ${name === "second" ? "read" : "create"}`;
+        if (name === "third")
+          await sql`update keyframe_private.rate_limits set capacity = capacity where route_class = 'read'`;
+        await sql`update keyframe.projects set title = title where id = ${world.project}`;
+      }),
+    );
+    const pid = await pidOf(first);
+    const blockers = await until("both wait", async () => {
+      const found = await blockersLater();
+      return found.some(({ blocks }) => blocks === 2) && found;
+    });
+    expect(blockers).toEqual([
+      expect.objectContaining({ pid, blocks: 2, tables: "keyframe.projects", locksTables: false }),
+    ]);
+    // As GET /api/health?deep=1 asks: they have waited for a second.
+    const named = await until("named", async () => {
+      const found = (await readFigures()).blockers;
+      return found.length > 0 && found;
+    });
+    expect(named.map((blocker) => blocker.pid)).toEqual([pid]);
+  });
+  await Promise.all(chain);
+});
+
+test.each([
+  ["deletes arrivals", "delete from keyframe_private.lane_arrivals where true", "keyframe_private.lane_arrivals"],
+  ["holds the settings", "select from keyframe_private.settings for update", "keyframe_private.settings"],
+])("a transaction that %s → is named after twenty seconds; readers never are", async (_what, statement, table) => {
+  await db.sql.begin(async (sql) => {
+    await sql`select from keyframe.projects`;
+    expect(await blockersLater()).toEqual([]);
+    await sql.unsafe(statement);
+    expect(await blockersLater()).toEqual([expect.objectContaining({ pid: await pidOf(sql), tables: table })]);
+    expect((await readFigures()).blockers).toEqual([]);
+  });
+});

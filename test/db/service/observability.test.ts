@@ -1,0 +1,542 @@
+import { beforeEach, expect, test } from "vitest";
+import { serviceFigures } from "../../../shared/contract/service.ts";
+import type { CallDatabase } from "../../../shared/platform/call-database.ts";
+import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
+import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { type Row, type Status, seedPrediction, seedSubmit, useWorld } from "../../support/database/predictions.ts";
+import { rolledBack } from "../../support/database/rolled-back.ts";
+import {
+  addEndpoint,
+  call,
+  clearWebhooks,
+  exchange,
+  seedDeliveries,
+  sendNext,
+} from "../../support/database/webhooks.ts";
+import { until } from "../../support/until.ts";
+import { type AllFigures, sampleFigures } from "../../unit/api/figures.ts";
+
+const db = useDatabase();
+const world = useWorld(db);
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
+});
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+
+/** As GET /api/health?deep=1 reads them; the contract holds. */
+const read = async (): Promise<AllFigures> => {
+  const figures = serviceFigures.parse(await call(db, "service_role", "service_figures"));
+  expect(figures.unread).toEqual([]);
+  return figures as AllFigures;
+};
+
+/** About so many seconds: what a busy machine adds is not the figure's fault. */
+const about = (seconds: number) =>
+  expect.toSatisfy((age: unknown) => typeof age === "number" && age >= seconds && age < seconds + 30);
+
+const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, acknowledgedAfterSeconds: null };
+
+const NEVER_CLAIMED = {
+  ...{ claimedSeconds: null, callSeconds: null, slowRequests: 0, places: null },
+  ...{ oldestKickSeconds: null, slowestKickSeconds: null },
+};
+const FRAME_MICROS = 67_000;
+
+test("models that a start cannot use → each with its reason and the model that takes its place; none that is switched off", async () => {
+  await rolledBack(db.sql, async (sql) => {
+    await sql`
+      insert into keyframe.models (step, model, label, vendor, position, shutdown_at, enabled, controls)
+      select 'video', model, 'Test', 'Test', position, shutdown_at, model <> 'test/off', '{"prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}}'
+      from (values ('test/default', -3, null), ('test/ended', -2, now()), ('test/off', -1, now()), ('test/next', 0, null)) m (model, position, shutdown_at)`;
+    await sql`update keyframe.step_defaults set model = 'test/default' where step = 'video'`;
+    await sql`update keyframe.models set refused_at = now() where model = 'test/default'`;
+    const [row] = await sql`select keyframe.service_figures() -> 'unavailableModels' as models`;
+    const gone = { step: "video", successor: "test/next" };
+    expect(row?.models).toEqual([
+      { ...gone, model: "test/default", reason: "unknown", isDefault: true },
+      { ...gone, model: "test/ended", reason: "ended", isDefault: false },
+    ]);
+  });
+});
+
+test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
+  const figures = await call<Record<string, object>>(db, "service_role", "service_figures");
+  expect(serviceFigures.strict().safeParse(figures).success).toBe(true);
+  const named: Record<string, unknown> = {};
+  JSON.stringify(figures, function (this: unknown, key, value) {
+    if (typeof value !== "object" && value !== 0 && value !== false) named[key] = [named[key] ?? [], value].flat();
+    return value;
+  });
+  const settings = { hasSettings: [true], 0: ["keyframe_functions_url"], 1: ["keyframe_kick_secret"] };
+  const jobs = { scheduled: Array(7).fill(true), isLate: Array(7).fill(true) }; // an empty log: pg_cron does not run
+  expect(named).toEqual({ ...settings, ...jobs, outcome: ["none", "none"], cheapestStartMicros: [FRAME_MICROS] });
+});
+
+test("an owner's three calls that take over two seconds together → named, with what most of them are; two are not", async () => {
+  const ends: (() => void)[] = [];
+  const hold = (owner: string) =>
+    db.as({ role: "authenticated", sub: owner }, async (sql) => {
+      await sql`select set_config('request.method', 'GET', true)`;
+      await sql`select from keyframe.projects`;
+      await new Promise<void>((end) => ends.push(end));
+    });
+  const other = await db.addUser();
+  const held = [world.owner, world.owner, world.owner, other, other].map(hold);
+  const readOwners = async () => (await read()).calls.owners;
+  const named = await until("the owner is named", async () => (await readOwners()).length > 0 && readOwners()).finally(
+    () => {
+      for (const end of ends) end();
+    },
+  );
+  await Promise.all(held);
+  expect(named).toEqual([{ ownerId: world.owner, calls: 3, called: "projects", seconds: expect.any(Number) }]);
+  expect(named[0]?.seconds).toBeGreaterThan(2);
+  expect(await readOwners()).toEqual([]);
+});
+
+test("due predictions and pending deliveries → those who have most of them, of which model and to which endpoint", async () => {
+  const endpoint = await addEndpoint(db.sql, world.owner);
+  await seedDeliveries(db.sql, endpoint, 2);
+  await seedDeliveries(db.sql, await addEndpoint(db.sql, world.owner), 1);
+  await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+  for (const model of ["a/fast", "a/slow", "a/slow"])
+    await prediction("queued", { lease_token: null, next_attempt_at: ago(9), model });
+  const { deliveries, predictions } = await read();
+  expect(deliveries.largest).toEqual([
+    { ownerId: world.owner, subject: endpoint, count: 3, of: 4 },
+    { ownerId: null, subject: expect.any(String), count: 1, of: 4 },
+  ]);
+  expect(predictions.largest).toEqual([{ ownerId: world.owner, subject: "a/slow", count: 3, of: 3 }]);
+});
+
+const LATER = { lease_token: null, next_attempt_at: ago(-60) };
+const IN_LINE = { admitted_at: null, deadline_at: null, lease_token: null };
+const OURS = { "keyframe-function": "keyframe-generate" };
+
+const prediction = (status: Status, columns: Row) => seedPrediction(db.sql, world, { status, columns });
+/** A kick to generate that was made so many seconds ago, and an answer of pg_net. */
+const kicked = (seconds: number, columns: object = {}) =>
+  db.sql`insert into keyframe_private.kicks ${db.sql({ function_name: "generate", made_at: ago(seconds), request_id: 7, ...columns })}`;
+const answered = (seconds: number, columns: object) =>
+  db.sql`insert into net._http_response ${db.sql({ id: 7, created: ago(seconds), ...columns })}`;
+const ran = (name: string, status: string, began: number, ended: number | null, message = "1 row") => db.sql`
+  insert into cron.job_run_details (jobid, status, start_time, end_time, return_message)
+  select jobid, ${status}, ${ago(began)}, ${ended === null ? null : ago(ended)}, ${message} from cron.job where jobname = ${name}`;
+const claims = (report: object) =>
+  db.sql`select keyframe_worker.exchange_deliveries('[]', '[]', 10, 15, 0, report => ${db.sql.json({ ...report })})`;
+
+test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
+  [
+    "predictions of each status, one of them due for long → counted, and how long; those in line are neither queued nor due",
+    async () => {
+      await prediction("queued", { lease_token: null, next_attempt_at: ago(90) });
+      await prediction("queued", { ...LATER, retry_reason: "provider_rate_limited" });
+      const { id } = await prediction("starting", LATER);
+      await prediction("processing", LATER);
+      await prediction("processing", { next_attempt_at: ago(20) });
+      await prediction("storing", LATER);
+      await prediction("succeeded", { next_attempt_at: ago(9000) });
+      await db.sql`update keyframe_private.provider_submits set cancel_due_at = now() where prediction_id = ${id}`;
+      await prediction("queued", { ...IN_LINE, created_at: ago(300) });
+      await prediction("queued", { ...IN_LINE, created_at: ago(20) });
+      await prediction("canceled", { ...IN_LINE, created_at: ago(900) }); // it never had a slot either
+    },
+    {
+      predictions: {
+        ...{ queued: 2, starting: 1, processing: 2, storing: 1, runsToCancel: 1, retrying: 1, due: 2 },
+        ...{ oldestDueSeconds: about(90), waiting: 2, oldestWaitingSeconds: about(300) },
+      },
+    },
+  ],
+  [
+    "deliveries that are due, being sent, tried again, of a disabled endpoint → counted apart; the oldest is one that may be sent",
+    async () => {
+      const [first, second] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
+      await seedDeliveries(db.sql, first, 2);
+      await exchange(db.sql, { leaseSeconds: 60 });
+      await seedDeliveries(db.sql, first, 1, { next_attempt_at: ago(30) });
+      await seedDeliveries(db.sql, second, 1, { next_attempt_at: ago(45) });
+      await seedDeliveries(db.sql, second, 1, { next_attempt_at: ago(-600), attempts: 1 });
+      const delivered = { status: "delivered", completed_at: new Date() };
+      await seedDeliveries(db.sql, second, 1, { ...delivered, next_attempt_at: ago(900) });
+      const disabled = await addEndpoint(db.sql, world.owner, { enabled: false });
+      await seedDeliveries(db.sql, disabled, 3, { next_attempt_at: ago(5000) });
+    },
+    { deliveries: { due: 4, sending: 0, pending: 5, held: 3, oldestDueSeconds: about(45) } },
+  ],
+  [
+    "events of the last five minutes → by type; older ones and tests are left out",
+    () => db.sql`
+      insert into keyframe.webhook_events (type, payload, created_at) values
+        ('project.created', '{}', now()), ('generation.succeeded', '{}', now() - interval '4 minutes'),
+        ('generation.failed', '{}', now()), ('generation.failed', '{}', now() - interval '6 minutes'),
+        ('webhook.test', '{}', now())`,
+    { events: { projectCreated: 1, generationSucceeded: 1, generationFailed: 1 } },
+  ],
+  [
+    "a kick that pg_net has not sent → counted, with the time it was signed; other requests are not ours",
+    async () => {
+      await db.sql`
+        select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'keyframe_kick_secret'),
+          vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;
+      await db.sql`select keyframe_private.kick('generate')`;
+      await db.sql`select net.http_post(url := 'http://127.0.0.1:9/other')`;
+      await db.sql`
+        update net.http_request_queue set headers = headers || jsonb_build_object('webhook-timestamp', ${String(Math.floor(Date.now() / 1000) - 70)}::text)
+        where headers ? 'webhook-id'`;
+    },
+    { kicks: { unsent: 1, othersUnsent: 1, oldestUnsentSeconds: about(70) } },
+  ],
+  [
+    "answers of the last five minutes → accepted, refused, without an answer; others' answers are not ours",
+    async () => {
+      await answered(40, { id: 1, status_code: 202, headers: OURS });
+      await answered(1200, { id: 2, status_code: 202, headers: OURS });
+      await answered(0, { id: 3, status_code: 401, headers: OURS });
+      await answered(0, { id: 4, error_msg: "Timeout was reached" });
+      await answered(0, { id: 5, status_code: 202, headers: {} });
+      await answered(0, { id: 6, status_code: 401, headers: {} });
+    },
+    { kicks: { accepted: 1, refused: 1, failed: 1, lastAcceptedSeconds: about(40) } },
+  ],
+  ...(
+    [
+      [
+        { status_code: 202, headers: OURS },
+        { outcome: "accepted", status: 202, error: null },
+      ],
+      [
+        { status_code: 401, headers: OURS },
+        { outcome: "answered", status: 401, error: null },
+      ],
+      [
+        { status_code: 202, headers: {} },
+        { outcome: "answered", status: 202, error: null },
+      ],
+      [{ status_code: 503 }, { outcome: "answered", status: 503, error: null }],
+      [{ error_msg: "Timeout".padEnd(5000) }, { outcome: "failed", status: null, error: "Timeout".padEnd(200) }],
+    ] as const
+  ).map(([answer, outcome]): [string, () => Promise<unknown>, object] => [
+    `the last kick is answered ${JSON.stringify(answer).slice(0, 50)} → ${outcome.outcome}, and how long ago it was made`,
+    async () => [await kicked(40), await answered(39, answer)],
+    {
+      lastKicks: {
+        generate: { ...outcome, madeSeconds: about(40), acknowledgedAfterSeconds: null },
+        deliver: NO_KICK,
+      },
+    },
+  ]),
+  [
+    "the last kick is acknowledged → how long after",
+    () => kicked(40, { acknowledged_at: new Date(Date.now() - 38_500) }),
+    { lastKicks: { generate: { outcome: "unanswered", acknowledgedAfterSeconds: expect.closeTo(1.5, 1) } } },
+  ],
+  [
+    "the last kick could not be made → why",
+    async () => [await kicked(30, { request_id: null, error: "The Vault lacks it." }), await kicked(35)],
+    { lastKicks: { generate: { outcome: "not_made", error: "The Vault lacks it." } } },
+  ],
+  [
+    "answers with the kick's id from long before it or long after, and with another id → another's: ids begin anew when pg_net is created again",
+    async () => {
+      await kicked(1200);
+      await answered(1200 + 90, { status_code: 401 });
+      await answered(1200 - 330, { status_code: 500 });
+      await answered(1200, { status_code: 404, id: 8 });
+    },
+    { lastKicks: { generate: { outcome: "unanswered", status: null } } },
+  ],
+  [
+    "an answer 200 seconds after the kick → its own",
+    async () => [await kicked(1200), await answered(1000, { status_code: 202, headers: OURS })],
+    { lastKicks: { generate: { outcome: "accepted" } } },
+  ],
+  [
+    "a worker claims, and says how long its calls take → since when, and what it said last; a kick changes neither",
+    async () => {
+      await claims({ callMs: 3, slowRequests: 0 });
+      const slow = [
+        { name: "crm.example".padEnd(500, "x"), open: 300, more: 1 },
+        ...Array(9).fill({ name: "o", open: 1 }),
+      ];
+      await claims({ callMs: 2_400, openRequests: 9, slowRequests: 7, places: { of: 400, open: 350, slow } });
+      await db.sql`update keyframe_private.worker_heartbeats set claimed_at = ${ago(50)}`;
+      await db.sql`select keyframe_private.kick('deliver')`;
+    },
+    {
+      deliveries: { sending: 9 },
+      workers: {
+        deliver: {
+          ...{ callSeconds: 2.4, slowRequests: 7, claimedSeconds: about(50) },
+          places: {
+            of: 400,
+            open: 350,
+            slow: [{ name: "crm.example".padEnd(200, "x"), open: 300 }, ...Array(4).fill({ name: "o", open: 1 })],
+          },
+        },
+        generate: NEVER_CLAIMED,
+      },
+    },
+  ],
+  [
+    "kicks → the age of the oldest that no claim of that worker has followed, and the slowest acknowledged one of five minutes",
+    async () => {
+      const of = { function_name: "deliver" };
+      await kicked(90, { acknowledged_at: null });
+      await kicked(95, of);
+      await exchange(db.sql, { heartbeatMs: 0 });
+      await db.sql`update keyframe_private.kicks set acknowledged_at = ${ago(90)} where acknowledged_at is not null`;
+      await kicked(400, { ...of, acknowledged_at: ago(100) }); // too long ago
+      await kicked(40, { ...of, acknowledged_at: ago(31) });
+      await kicked(30, { ...of, acknowledged_at: ago(29) });
+      await kicked(20, of);
+      await kicked(10, of);
+      await kicked(25, { ...of, request_id: null, error: "The Vault lacks it." }); // nothing was sent
+    },
+    {
+      workers: {
+        deliver: { oldestKickSeconds: about(20), slowestKickSeconds: expect.closeTo(9, 1) },
+        generate: { oldestKickSeconds: about(90) },
+      },
+    },
+  ],
+  [
+    "runs of jobs → of each its last, its last good one, those that failed of late, the last error, and whether it is late",
+    async () => {
+      await ran("keyframe-sweep", "failed", 900, 900);
+      await ran("keyframe-prune-rates", "failed", 800, 800, "ERROR:  it broke once\nCONTEXT:  there");
+      await ran("keyframe-sweep", "succeeded", 71, 70);
+      await ran("keyframe-delete-parts", "failed", 50, 50, "ERROR:  it broke");
+      await ran("keyframe-delete-parts", "succeeded", 31, 30);
+      await ran("keyframe-prune", "succeeded", 31, 30);
+      await ran("keyframe-sweep", "failed", 15, 15, "connection failed");
+      await ran("keyframe-sweep", "running", 10, null);
+    },
+    {
+      jobs: {
+        sweep: {
+          ...{ scheduled: true, failures: 1, lastRunSeconds: about(10), lastSuccessSeconds: about(70) },
+          ...{ lastError: "connection failed", isLate: true },
+        },
+        prune: { failures: 0, lastSuccessSeconds: about(30), lastError: null, isLate: false },
+        "delete-parts": { failures: 1, lastError: null, isLate: false },
+        "merge-costs": { scheduled: true, lastSuccessSeconds: null, isLate: true },
+        // The log begins a quarter of an hour ago, so an hourly job is not missed yet.
+        "prune-rates": { lastSuccessSeconds: null, lastError: "ERROR:  it broke once", isLate: false },
+        "prune-references": { lastRunSeconds: null, isLate: false },
+      },
+    },
+  ],
+  [
+    "files to remove → how many, how many now, how many have failed so far, since when",
+    () => db.sql`
+      insert into keyframe_private.file_removals (bucket, name, due_at, failures) values
+        ('keyframe-outputs', 'a', ${ago(200)}, 3), ('keyframe-outputs', 'b', ${ago(5)}, 0),
+        ('keyframe-outputs', 'c', ${ago(-60)}, 1)`,
+    { fileRemovals: { pending: 3, due: 2, failing: 2, oldestDueSeconds: about(200) } },
+  ],
+])("%s", async (_what, seed, figures) => {
+  await seed();
+  expect(await read()).toMatchObject(figures);
+});
+
+test("an endpoint that fails, and one that the service switched off → counted; one that its owner disabled is not", async () => {
+  const failing = await addEndpoint(db.sql, world.owner);
+  await seedDeliveries(db.sql, failing, 1);
+  await sendNext(db.sql, { status_code: 500 });
+  await db.sql`update keyframe.webhook_endpoints set failing_since = ${ago(120)} where id = ${failing}`;
+  const gone = await addEndpoint(db.sql, world.owner);
+  await seedDeliveries(db.sql, gone, 1);
+  await sendNext(db.sql, { status_code: 410 });
+  await addEndpoint(db.sql, world.owner, { enabled: false });
+  const counts = { failingEndpoints: 1, oldestFailingSeconds: about(120), endpointsSwitchedOff: 1 };
+  expect((await read()).deliveries).toMatchObject(counts);
+  await db.sql`update keyframe.webhook_endpoints set disabled_at = ${ago(90_000)} where id = ${gone}`;
+  expect((await read()).deliveries.endpointsSwitchedOff).toBe(0);
+});
+
+test("endpoints whose last delivery could not be signed → counted, but not when disabled, or signed since", async () => {
+  const endpoints = [];
+  for (let i = 0; i < 3; i++) endpoints.push(await addEndpoint(db.sql, null));
+  for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 1);
+  await sendNext(db.sql, { error: "not_signed" });
+  expect((await read()).deliveries.unsignedEndpoints).toBe(3);
+  await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoints[0] ?? ""}`;
+  await seedDeliveries(db.sql, endpoints[1] ?? "", 1);
+  await sendNext(db.sql, { status_code: 200, started_at: new Date(Date.now() + 1_000).toISOString() });
+  expect((await read()).deliveries.unsignedEndpoints).toBe(1);
+});
+
+test("generate claims → its call's time, too, also without room for work", async () => {
+  const calls: Parameters<CallDatabase>[] = [];
+  const { claim } = createDatabase(async (...call) => {
+    calls.push(call);
+    return [];
+  }, null);
+  await claim(0, () => ({}), 0, 0, 1_499.6);
+  const [[called, args] = []] = calls;
+  expect(called).toBe("claim_predictions");
+  await db.sql`
+    select keyframe_worker.claim_predictions(max_rows => ${Object(args).max_rows}, lease_seconds => 90, report => ${db.sql.json(Object(args).report)})`;
+  expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
+});
+
+test("each job that is scheduled → watched; switched off or gone → scheduled is false, until they are scheduled again", async () => {
+  const jobs = async () =>
+    (
+      await db.sql<{ jobname: string }[]>`select jobname, schedule, command, active from cron.job order by jobname`
+    ).slice();
+  const before = await jobs();
+  expect(Object.keys((await read()).jobs).toSorted()).toEqual(
+    before.map(({ jobname }) => jobname.replace("keyframe-", "")),
+  );
+  await db.sql`update cron.job set active = false where jobname = 'keyframe-merge-costs'`;
+  await db.sql`delete from cron.job where jobname = 'keyframe-delete-parts'`;
+  const off = Object.entries((await read()).jobs).flatMap(([name, { scheduled }]) => (scheduled ? [] : name));
+  expect(off.toSorted()).toEqual(["delete-parts", "merge-costs"]);
+  await db.as({ role: "postgres" }, (sql) => sql`select keyframe_private.schedule_jobs()`);
+  expect(await jobs()).toEqual(before);
+});
+
+test("a database that pg_net does not work for → the one that it works for; a stand-in works where it is", async () => {
+  expect((await read()).kicks.servedDatabase).toBeNull();
+  await rolledBack(db.sql, async (sql) => {
+    // This is how the real one is recognised.
+    await sql`
+      insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+      values (1, 'pg_net', 10, 'net'::regnamespace, false, '0.20.4')`;
+    const served = async () => {
+      const [row] = await sql<{ figures: AllFigures }[]>`select keyframe.service_figures() as figures`;
+      return row?.figures.kicks.servedDatabase;
+    };
+    const [set] = await sql<{ given: string | null }[]>`select current_setting('pg_net.database_name', true) as given`;
+    if (set?.given) return expect(await served()).toBe(set.given); // a real one is loaded, and works for another database
+    await sql`select set_config('pg_net.database_name', 'elsewhere', true)`;
+    expect(await served()).toBe("elsewhere");
+    await sql`select set_config('pg_net.database_name', current_database(), true)`;
+    expect(await served()).toBeNull();
+  });
+});
+
+test("work of each kind that is due → how long the oldest of it has been due; what is leased or later is not", async () => {
+  await prediction("queued", { lease_token: null, next_attempt_at: ago(90) });
+  await prediction("processing", { next_attempt_at: ago(80) });
+  await prediction("storing", { next_attempt_at: ago(70) });
+  await prediction("storing", { next_attempt_at: ago(-70) });
+  const ran = { owner_id: world.owner, project_id: world.project, submitted_at: ago(999) };
+  const answered = { answered_at: ago(999), provider_prediction_id: crypto.randomUUID() };
+  await seedSubmit(db.sql, { ...ran, ...answered, cancel_due_at: ago(60) });
+  await seedSubmit(db.sql, { ...ran, search_due_at: ago(50) }, {});
+  await db.sql`insert into keyframe_private.file_removals (bucket, name, due_at) values ('keyframe-outputs', 'a', ${ago(40)})`;
+  const [mine, others] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
+  await seedDeliveries(db.sql, others, 9);
+  await exchange(db.sql, { leaseSeconds: 60 }); // the others' lane is leased
+  await db.sql`update keyframe.webhook_deliveries set next_attempt_at = ${ago(900)} where endpoint_id = ${others}`;
+  await seedDeliveries(db.sql, mine, 2, { next_attempt_at: ago(30) });
+  const { due } = await read();
+  const ages = { submit: about(90), poll: about(80), store: about(70), cancel: about(60), search: about(50) };
+  expect(due).toEqual({ ...ages, remove: about(40), delivery: about(30), slot: null });
+  await db.sql`update keyframe_private.lanes set due_at = now(), token = null, served_at = ${ago(10)} where true`;
+  expect((await read()).due.delivery).toEqual(about(30)); // since the others' last turn, or since mine are due
+});
+
+test("a prediction waits although its owner has a free slot → since when; not while spending is stopped, or when all are taken", async () => {
+  await prediction("queued", { ...IN_LINE, created_at: ago(200) });
+  expect((await read()).due.slot).toEqual(about(200));
+  await rolledBack(db.sql, async (sql) => {
+    await sql`update keyframe_private.settings set spending_stopped = true`;
+    const [row] = await sql`select keyframe_private.due_figures() -> 'slot' as slot`;
+    expect(row?.slot).toBeNull();
+  });
+  for (let count = 0; count < 4; count++) await prediction("processing", LATER);
+  expect((await read()).due.slot).toBeNull();
+});
+
+test("a database that refuses writes, has no settings, or a clock that was set back → figures and health say so", async () => {
+  const ask = async (statement: string) => {
+    let answer: unknown;
+    await rolledBack(db.sql, async (sql) => {
+      await sql.unsafe(statement);
+      const [row] = await sql`
+        select keyframe_private.setting_figures() - 'missingSecrets' as figures, keyframe.health() ->> 'writes' as writes`;
+      answer = [row?.figures, row?.writes];
+    });
+    return answer;
+  };
+  const well = { isReadOnly: false, hasSettings: true, clockBackSeconds: null };
+  expect(await ask("select 1")).toEqual([well, "ok"]);
+  const readOnly = "set local default_transaction_read_only = on; set transaction read only";
+  expect(await ask(readOnly)).toEqual([{ ...well, isReadOnly: true }, "read_only"]);
+  const emptied = "set local session_replication_role = replica; delete from keyframe_private.settings where true";
+  expect(await ask(emptied)).toEqual([{ ...well, hasSettings: false }, "settings_missing"]);
+  const ahead =
+    "insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', now() + interval '1 hour', 1)";
+  expect(await ask(ahead)).toEqual([{ ...well, clockBackSeconds: 3600 }, "ok"]);
+});
+
+test("the statements that health names for a lost row of settings and a clock that was set back → run, and do what it says", async () => {
+  const [named, clock] = problemsOf({
+    ...sampleFigures(),
+    settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], clockBackSeconds: 3600 },
+  });
+  const insert = /: (insert into [^.]*\.settings default values)\. It begins with spending stopped/.exec(
+    named ?? "",
+  )?.[1];
+  const start = /: (update keyframe\.predictions .*)\.$/.exec(clock ?? "")?.[1];
+  await prediction("processing", { ...LATER, next_attempt_at: ago(-3600) });
+  await rolledBack(db.sql, async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`delete from keyframe_private.settings where true`;
+    await sql.unsafe(insert ?? "");
+    expect(await sql`select spending_stopped, owner_day_micros from keyframe_private.settings`).toEqual([
+      { spending_stopped: true, owner_day_micros: null },
+    ]);
+    await sql.unsafe(start ?? "");
+    expect(await sql`select next_attempt_at <= now() as due from keyframe.predictions`).toEqual([{ due: true }]);
+  });
+});
+
+test("calls of ours that run for over two seconds → how many, and of which function most", async () => {
+  const [short, long] = [
+    "select 'keyframe.list_models', pg_sleep(0.1)",
+    `select '"keyframe"."read_usage"', pg_sleep(20)`,
+  ];
+  await db.sql.unsafe(short);
+  const calls = [1, 2].map(() => db.sql.unsafe(long).execute());
+  const figures = await until("two slow calls", async () => {
+    const { calls } = await read();
+    return calls.slow === 2 && calls;
+  });
+  for (const call of calls) call.cancel();
+  expect(figures).toEqual({ owners: [], slow: 2, slowest: "read_usage", slowestSeconds: about(2) });
+  await Promise.allSettled(calls);
+});
+
+test("submits of today, and older ones → what they cost all owners, today and this month, and what is left of the budgets", async () => {
+  await rolledBack(db.sql, async (sql) => {
+    await sql`
+      with days as (
+        select day from (select (now() at time zone 'UTC')::date as today) t
+        cross join lateral (values (today), (date_trunc('month', today)::date), (today - 40)) d (day)
+      ), held as (
+        insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, most_micros)
+        select ${world.owner}, gen_random_uuid(), gen_random_uuid(), 1, 'video', 'm', day::timestamp at time zone 'UTC', 1 from days
+      )
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros, unknown_micros, unknown_submits, is_merged)
+      select owner, day, 'video', 'm', 10, 100, 2, true
+      from days cross join (values (null), (${world.owner}::uuid)) o (owner)`;
+    await sql`update keyframe_private.settings set service_day_micros = 50, service_month_micros = 1000, spending_stopped = true`;
+    const [row] = await sql`
+      select keyframe.service_figures() -> 'costs' as costs, extract(day from now() at time zone 'UTC') = 1 as "isFirst"`;
+    const [days, ofToday] = row?.isFirst ? [2, 2] : [2, 1];
+    const sums = (n: number) => ({ settledMicros: 10 * n, heldMicros: n, unknownMicros: 100 * n });
+    expect(row?.costs).toEqual({
+      today: { ...sums(ofToday), budgetMicros: 50, leftMicros: 0 },
+      month: { ...sums(days), budgetMicros: 1000, leftMicros: 1000 - 111 * days },
+      ...{ unknownSubmits: 2 * days, spendingStopped: true, cheapestStartMicros: FRAME_MICROS },
+    });
+  });
+});

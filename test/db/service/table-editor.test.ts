@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { insertByForm, updateByForm } from "../../support/database/hosted-form.ts";
+import { seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { refusalOf } from "../../support/database/refusal.ts";
+
+// The row form of a table editor, as hosted Studio's: docs/administer.md.
+
+const db = useDatabase();
+const world = useWorld(db);
+const shot = { title: "Harbour", text_prompt: "A harbour at dawn" };
+
+describe("Insert row", () => {
+  test("a project of two fields, where one user exists → it is that user's; its event is written", async () => {
+    await db.sql`delete from auth.users where id <> ${world.owner}`;
+    const { id, owner_id } = await insertByForm(db.sql, "keyframe.projects", shot);
+    expect(owner_id).toBe(world.owner);
+    expect(await db.sql`select type from keyframe.webhook_events where project_id = ${String(id)}`).toHaveLength(1);
+    expect(await insertByForm(db.sql, "keyframe.films", { title: "Film" })).toMatchObject({ owner_id });
+  });
+
+  test("a project without an owner, where several users exist → refused with what to choose", async () => {
+    await db.addUser();
+    for (const [table, values] of [
+      ["keyframe.projects", shot],
+      ["keyframe.films", { title: "Film" }],
+    ] as const)
+      expect(await refusalOf(insertByForm(db.sql, table, values))).toMatchObject({
+        sqlstate: "23502",
+        message: "owner_id: choose a user of auth.users. It may be left out only while there is exactly one.",
+      });
+    expect(await insertByForm(db.sql, "keyframe.projects", { ...shot, owner_id: world.owner })).toMatchObject(shot);
+  });
+
+  test("a prediction of two fields → its project's owner, the default model, the complete input; it is admitted", async () => {
+    const row = await insertByForm(db.sql, "keyframe.predictions", { project_id: world.project, step: "first-frame" });
+    const [chosen] = await db.sql`select model from keyframe.step_defaults where step = 'first-frame'`;
+    expect(row).toMatchObject({
+      ...{
+        owner_id: world.owner,
+        model: chosen?.model,
+        requested_model: null,
+        status: "queued",
+        started_by_server: false,
+      },
+      input: { prompt: "A harbour at dawn, fog, one red boat", aspectRatio: "16:9" },
+      admitted_at: expect.any(Date),
+    });
+  });
+
+  test("a form that sends an empty model, or an owner of somebody else → the default; the project's owner", async () => {
+    const typed = { project_id: world.project, step: "first-frame", model: "", owner_id: await db.addUser() };
+    const row = await insertByForm(db.sql, "keyframe.predictions", typed);
+    expect(row).toMatchObject({ owner_id: world.owner, model: expect.stringContaining("/"), requested_model: null });
+  });
+
+  test("a prediction that cannot run → refused with the sentence that the API says", async () => {
+    const typed = { project_id: world.project, step: "video" };
+    const { message, detail } = await refusalOf(insertByForm(db.sql, "keyframe.predictions", typed));
+    expect([message, detail]).toEqual(["frame_not_ready", expect.stringContaining("Generate the first frame")]);
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    [
+      "keyframe.models",
+      { step: "first-frame", model: "a/b", label: "B", vendor: "A", controls: { prompt: { field: "prompt" } } },
+    ],
+    ["keyframe_private.model_prices", { model: "google/veo-3.1", metric: "run", price_usd: 1, source: "its page" }],
+    ["keyframe.webhook_endpoints", { url: "https://crm.example.com/keyframe" }],
+    ["keyframe_private.rate_limits", { route_class: "generate-more", capacity: 5, per_second: 1 }],
+  ])("%s, with what has no default → inserted", async (table, typed) => {
+    const { url, step, model } = await insertByForm(db.sql, table, typed);
+    expect([url, step, model]).toEqual([typed.url, typed.step, typed.model]);
+  });
+
+  test("a budget of a user → inserted", async () => {
+    const typed = { owner_id: world.owner, month_micros: 10_000_000 };
+    expect(await insertByForm(db.sql, "keyframe_private.owner_budgets", typed)).toMatchObject({
+      owner_id: world.owner,
+    });
+  });
+});
+
+describe("Edit row", () => {
+  const video = { step: "video", model: "kwaivgi/kling-v2.6" };
+
+  test.each<[string, Record<string, string>, Record<string, unknown>]>([
+    ["keyframe.models", video, { label: "Kling", enabled: false }],
+    ["keyframe.step_defaults", { step: "video" }, { model: "google/veo-3.1" }],
+    ["keyframe_private.settings", { only_row: "true" }, { max_active_per_owner: 8, spending_stopped: true }],
+    ["keyframe_private.rate_limits", { route_class: "generate" }, { capacity: 120 }],
+  ])("%s: what was changed → saved, beside its unchanged JSON", async (table, key, changed) => {
+    expect(await updateByForm(db.sql, table, key, changed)).toMatchObject(changed);
+  });
+
+  test("a time, to the second as the form shows it → another second is saved, the same one keeps its fraction", async () => {
+    const shutdown = (at: string) =>
+      updateByForm(db.sql, "keyframe.models", video, { label: "Kling", shutdown_at: at }).then(
+        (row) => row.shutdown_at,
+      );
+    await db.sql`update keyframe.models set shutdown_at = '2100-01-01T00:00:00.5Z' where model = ${video.model}`;
+    expect(await shutdown("2100-01-01T00:00:00+00:00")).toEqual(new Date("2100-01-01T00:00:00.5Z"));
+    expect(await shutdown("2100-01-01T00:00:01+00:00")).toEqual(new Date("2100-01-01T00:00:01Z"));
+  });
+
+  test("a price that has not come into force → changed; one in force → refused with what to do", async () => {
+    const [future] = await db.sql<{ id: string }[]>`
+      insert into keyframe_private.model_prices (model, metric, price_usd, valid_from, source)
+      values ('google/veo-3.1', 'run', 1, '2100-01-01', 'its page') returning id`;
+    const edit = (id: string) => updateByForm(db.sql, "keyframe_private.model_prices", { id }, { price_usd: 2 });
+    expect(await edit(String(future?.id))).toMatchObject({ price_usd: "2" });
+    const [current] = await db.sql`select id from keyframe_private.model_prices where valid_from < now() limit 1`;
+    expect((await refusalOf(edit(String(current?.id)))).message).toContain("Insert a row with the new price");
+  });
+
+  test("a model row with a mistake → refused with its path", async () => {
+    const mistaken = updateByForm(db.sql, "keyframe.models", video, {
+      controls: { prompt: { field: "prompt" }, audio: {} },
+    });
+    expect(await refusalOf(mistaken)).toMatchObject({
+      sqlstate: "23514",
+      message: expect.stringContaining("controls.audio"),
+    });
+  });
+
+  test("a take that is hidden; its input comes back as it was → saved", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
+    expect(await updateByForm(db.sql, "keyframe.predictions", { id }, { hidden: true })).toMatchObject({
+      hidden: true,
+    });
+  });
+});

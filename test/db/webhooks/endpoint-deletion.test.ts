@@ -1,0 +1,244 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { codeOf } from "../../support/database/refusal.ts";
+import { addScene, makeRequest, type Scene } from "../../support/database/requests.ts";
+import { untilSomebodyWaits } from "../../support/database/waiting.ts";
+import {
+  addEndpoint,
+  type Caller,
+  call,
+  clearWebhooks,
+  exchange,
+  type Leased,
+  resultOf,
+  seedDeliveries,
+  sendNext,
+} from "../../support/database/webhooks.ts";
+
+const db = useDatabase();
+let scene: Scene;
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  scene = await addScene(db, await db.addUser());
+});
+
+const remove = (endpoint: string, caller: Caller = scene.caller) =>
+  call(db, caller, "delete_webhook_endpoint", { endpoint_id: endpoint });
+const pruneOnce = async (maxRows: number) =>
+  void (await db.sql`select keyframe_private.prune_deleted_endpoints(${maxRows})`);
+const countOf = async (table: string, where = "true") =>
+  (await db.sql.unsafe(`select from ${table} where ${where}`)).count;
+/** What an owner sees of webhooks through the Data API. */
+const seenBy = (owner: string) =>
+  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    const [row] = await sql<Record<string, number>[]>`
+      select (select count(*)::int from keyframe.webhook_endpoints) as endpoints,
+        (select count(*)::int from keyframe.webhook_deliveries) as deliveries,
+        (select count(*)::int from keyframe.webhook_attempts) as attempts,
+        (select count(*)::int from keyframe.webhook_events where type = 'webhook.test') as tests`;
+    return row;
+  });
+
+/** Who deletes an endpoint: its owner, an administrator in Studio, the end of the account. */
+const DELETIONS: Record<string, (scene: Scene) => Promise<unknown>> = {
+  delete_webhook_endpoint: ({ endpoint }) => remove(endpoint),
+  "a row deleted in Studio": ({ endpoint }) => db.sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`,
+  "the end of the account": ({ owner }) => db.sql`delete from auth.users where id = ${owner}`,
+};
+
+describe("an endpoint with deliveries that were sent, failed and wait", () => {
+  let other: string;
+  beforeEach(async () => {
+    other = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, other, 3);
+    await sendNext(db.sql, { status_code: 500 });
+    await makeRequest(db, scene, "test_webhook_endpoint");
+  });
+
+  test.each(Object.entries(DELETIONS))(
+    "%s → its owner sees nothing of it any more, its secrets leave the Vault, nothing more is sent to it, its lane is free",
+    async (_name, end) => {
+      await db.sql`select keyframe_private.rotate_webhook_secret(${scene.endpoint}, interval '1 hour')`;
+      const secrets = await countOf("vault.secrets");
+      expect(await seenBy(scene.owner)).toEqual({ endpoints: 1, deliveries: 2, attempts: 1, tests: 1 });
+      await end(scene);
+      expect(await seenBy(scene.owner)).toEqual({ endpoints: 0, deliveries: 0, attempts: 0, tests: 0 });
+      expect(await countOf("vault.secrets")).toBe(secrets - 2);
+      const { deliveries } = await exchange(db.sql, { at: new Date(Date.now() + 3_600_000) });
+      expect(new Set(deliveries.map(({ endpoint_id }) => endpoint_id))).toEqual(new Set([other]));
+      const admin = await db.sql`select endpoint_id from keyframe_private.admin_webhook_health`;
+      expect(admin.map(({ endpoint_id }) => endpoint_id)).toEqual([other]);
+      const [row] = await db.sql`select keyframe.service_figures() -> 'deliveries' as figures`;
+      expect(row?.figures).toMatchObject({ pending: 3, held: 0 });
+    },
+  );
+
+  test.each(["test_webhook_endpoint", "redeliver_webhook"])(
+    "then %s with the key of one before → not_found",
+    async (name) => {
+      const key = { idempotency_key: `before-${name}`, request_hash: "a".repeat(64) };
+      await makeRequest(db, scene, name, key);
+      await remove(scene.endpoint);
+      expect(await codeOf(makeRequest(db, scene, name, key))).toBe("not_found");
+    },
+  );
+});
+
+describe("what deleted endpoints leave", () => {
+  const left = async () => [
+    await countOf("keyframe.webhook_deliveries"),
+    await countOf("keyframe.webhook_attempts"),
+    await countOf("keyframe.webhook_events", "type = 'webhook.test'"),
+    await countOf("keyframe_private.deleted_endpoints"),
+  ];
+
+  test("the job's run → gone, deliveries with attempts and tests; events and what others have stay", async () => {
+    await makeRequest(db, scene, "test_webhook_endpoint");
+    await sendNext(db.sql, { status_code: 500 });
+    const other = await addEndpoint(db.sql, scene.owner);
+    await db.sql`
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+      select event_id, ${other}, owner_id, event_type from keyframe.webhook_deliveries where event_type <> 'webhook.test'`;
+    await call(db, scene.caller, "test_webhook_endpoint", { endpoint_id: other });
+    await sendNext(db.sql, { status_code: 200 });
+    expect(await left()).toEqual([4, 4, 2, 0]);
+    const events = await countOf("keyframe.webhook_events", "type = 'project.created'");
+    await remove(scene.endpoint);
+    expect(await left()).toEqual([4, 4, 2, 1]);
+    await db.sql`select keyframe_private.prune()`;
+    expect(await left()).toEqual([2, 2, 1, 0]);
+    expect(await countOf("keyframe.webhook_events", "type = 'project.created'")).toBe(events);
+  });
+
+  test("more tests than a batch → deleted in batches, too", async () => {
+    for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
+    await db.sql`delete from keyframe.webhook_deliveries`;
+    await remove(scene.endpoint);
+    await pruneOnce(2);
+    expect(await left()).toEqual([0, 0, 1, 1]);
+    await pruneOnce(2);
+    expect(await left()).toEqual([0, 0, 0, 0]);
+  });
+
+  test("the identifier given again by hand → refused until nothing is left of the old one", async () => {
+    const again = () => addEndpoint(db.sql, scene.owner, { id: scene.endpoint });
+    await remove(scene.endpoint);
+    expect(await codeOf(again())).toBe("invalid_request");
+    await db.sql`select keyframe_private.prune_webhooks()`;
+    await again();
+    expect(await seenBy(scene.owner)).toMatchObject({ endpoints: 1, deliveries: 0 });
+  });
+
+  test("while another job prunes → its batch is skipped, without waiting", async () => {
+    await remove(scene.endpoint);
+    await db.sql.begin(async (sql) => {
+      await sql`select keyframe_private.prune_deleted_endpoints(1)`;
+      await db.sql.begin(async (other) => {
+        await other`set local lock_timeout = '2s'`;
+        await other`select keyframe_private.prune_deleted_endpoints(100)`;
+      });
+    });
+    expect(await left()).toEqual([0, 0, 0, 0]);
+  });
+
+  test("somebody has locked some of them → the others go, without waiting, and those later", async () => {
+    await seedDeliveries(db.sql, scene.endpoint, 3);
+    for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
+    // A test's delivery is held, of another test the event.
+    await db.sql`
+      delete from keyframe.webhook_deliveries where event_type = 'webhook.test' and event_id <> (
+        select max(id::text)::uuid from keyframe.webhook_events where type = 'webhook.test')`;
+    await remove(scene.endpoint);
+    await db.sql.begin(async (sql) => {
+      await sql`select from keyframe.webhook_deliveries where event_type = 'webhook.test' for update`;
+      await sql`select from keyframe.webhook_events where type = 'webhook.test' order by id::text limit 1 for update`;
+      await db.sql.begin(async (other) => {
+        await other`set local lock_timeout = '2s'`;
+        await other`select keyframe_private.prune_deleted_endpoints()`;
+      });
+      expect(await left()).toEqual([1, 0, 2, 1]);
+    });
+    await pruneOnce(100);
+    expect(await left()).toEqual([0, 0, 0, 0]);
+  });
+});
+
+describe("requests that are under way when an endpoint is deleted", () => {
+  let deliveries: Leased[];
+  beforeEach(async () => {
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    ({ deliveries } = await exchange(db.sql));
+    await remove(scene.endpoint);
+  });
+  const record = (outcome: { status_code: number }) =>
+    exchange(db.sql, { results: deliveries.map((held) => resultOf(held, outcome)), maxLanes: 0 });
+
+  test.each([200, 410, 500])(
+    "they end with %i → the other results of the batch count; theirs are discarded",
+    async (status_code) => {
+      expect(deliveries.length).toBe(2);
+      await record({ status_code });
+      const [other] = await db.sql`
+      select d.attempts from keyframe.webhook_deliveries d join keyframe.webhook_endpoints e on e.id = d.endpoint_id`;
+      expect(other).toEqual({ attempts: 1 });
+      expect(await seenBy(scene.owner)).toEqual({ endpoints: 0, deliveries: 0, attempts: 0, tests: 0 });
+    },
+  );
+
+  test("its deliveries are pruned before they end → recording waits for nothing and drops theirs; the others count", async () => {
+    await db.sql.begin(async (sql) => {
+      await sql`select keyframe_private.prune_deleted_endpoints()`;
+      await db.sql.begin(async (other) => {
+        await other`set local lock_timeout = '2 s'`;
+        const results = deliveries.map((held) => resultOf(held));
+        const { recorded, unrecorded } = await exchange(other, { results, maxLanes: 0 });
+        expect([recorded, unrecorded]).toMatchObject([1, [{ endpoint_id: scene.endpoint, reason: "locked" }]]);
+      });
+    });
+    expect(await record({ status_code: 200 })).toMatchObject({ recorded: 0, unrecorded: [] });
+  });
+});
+
+test("while a batch is being deleted → its owner's and all other writes wait for no lock", async () => {
+  const wide = await addEndpoint(db.sql, null);
+  await seedDeliveries(db.sql, scene.endpoint, 50);
+  await seedDeliveries(db.sql, wide, 1);
+  await remove(scene.endpoint);
+  await db.sql.begin(async (sql) => {
+    await sql`select keyframe_private.prune_webhooks()`;
+    await makeRequest(db, scene, "create_project");
+    await makeRequest(db, scene, "create_webhook_endpoint");
+    expect((await sendNext(db.sql, { status_code: 200 })).length).toBeGreaterThan(0);
+  });
+  expect(await countOf("keyframe.webhook_deliveries", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
+});
+
+test("a project created while its owner's endpoint is being deleted → waits for nothing; its delivery is not sent, and pruned", async () => {
+  await db.sql`delete from keyframe.webhook_events`;
+  await db.sql.begin(async (sql) => {
+    await sql`delete from keyframe.webhook_endpoints where id = ${scene.endpoint}`;
+    await makeRequest(db, scene, "create_project");
+  });
+  expect(await countOf("keyframe.webhook_events", `owner_id = '${scene.owner}'`)).toBe(1);
+  expect((await exchange(db.sql)).deliveries).toEqual([]);
+  await db.sql`select keyframe_private.prune_webhooks()`;
+  expect(await countOf("keyframe.webhook_deliveries")).toBe(0);
+});
+
+test.each([
+  ["update_webhook_endpoint", "endpoint"],
+  ["delete_webhook_endpoint", "endpoint"],
+  ["rotate_webhook_secret", "endpoint"],
+  ["test_webhook_endpoint", "endpoint"],
+  ["recover_webhook_endpoint", "endpoint"],
+  ["redeliver_webhook", "delivery"],
+] as const)("%s while its %s is being deleted → waits, then not_found", async (name, what) => {
+  const table = what === "endpoint" ? "webhook_endpoints" : "webhook_deliveries";
+  const { outcome } = await db.sql.begin(async (sql) => {
+    await sql.unsafe(`delete from keyframe.${table} where id = '${scene[what]}'`);
+    const outcome = codeOf(makeRequest(db, scene, name));
+    await Promise.race([outcome, untilSomebodyWaits(db.sql)]);
+    return { outcome };
+  });
+  expect(await outcome).toBe("not_found");
+});

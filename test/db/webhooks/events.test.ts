@@ -1,0 +1,155 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { claim, complete, fail, providerSays, readRow, retryLater } from "../../support/database/calls.ts";
+import { addProject, addWorld, useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { addEndpoint, clearWebhooks } from "../../support/database/webhooks.ts";
+
+const db = useDatabase();
+const world = useWorld(db);
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+});
+
+type Event = { id: string; type: string; owner_id: string; project_id: string; prediction_id: string | null };
+const events = () =>
+  db.sql<(Event & { code: string | null })[]>`
+    select id, type, owner_id, project_id, prediction_id, payload -> 'error' ->> 'code' as code
+    from keyframe.webhook_events order by created_at`;
+const types = async () => (await events()).map(({ type }) => type);
+const receivers = async () =>
+  (await db.sql<{ id: string }[]>`select endpoint_id as id from keyframe.webhook_deliveries order by 1`).map(
+    ({ id }) => id,
+  );
+
+describe("a new project", () => {
+  test("→ a delivery for each enabled endpoint of its owner and of the service that wants the type, and for no other", async () => {
+    const other = await addWorld(db);
+    const wanting = await Promise.all([
+      addEndpoint(db.sql, world.owner),
+      addEndpoint(db.sql, world.owner, { event_types: ["generation.failed", "project.created"] }),
+      addEndpoint(db.sql, null),
+      addEndpoint(db.sql, null, { event_types: ["project.created"] }),
+    ]);
+    await addEndpoint(db.sql, world.owner, { event_types: ["generation.succeeded", "generation.failed"] });
+    await addEndpoint(db.sql, world.owner, { enabled: false });
+    await addEndpoint(db.sql, other.owner);
+    await addEndpoint(db.sql, null, { event_types: ["webhook.test"] });
+    await addEndpoint(db.sql, null, { enabled: false });
+    await addProject(db, world.owner);
+    expect(await receivers()).toEqual(wanting.sort());
+    const rows = await db.sql`
+      select distinct d.status, d.attempts, d.next_attempt_at <= now() as due, d.event_type, d.owner_id is not distinct from e.owner_id as same_owner
+      from keyframe.webhook_deliveries d join keyframe.webhook_endpoints e on e.id = d.endpoint_id`;
+    expect([...rows]).toEqual([
+      { status: "pending", attempts: 0, due: true, event_type: "project.created", same_owner: true },
+    ]);
+  });
+
+  test("changed or deleted later → no further event, and the one there is stays", async () => {
+    const project = await addProject(db, world.owner);
+    await db.sql`update keyframe.projects set title = 'Another' where id = ${project}`;
+    await db.sql`delete from keyframe.projects where id = ${project}`;
+    expect(await types()).toEqual(["project.created"]);
+  });
+});
+
+describe("a prediction", () => {
+  test("from queued to succeeded → generation.succeeded at its end, nothing before", async () => {
+    await addEndpoint(db.sql, world.owner);
+    const { id } = await seedPrediction(db.sql, world);
+    for (const status of ["starting", "processing", "succeeded"]) {
+      await providerSays(db.sql, { id, run: `run-of-${id}`, status });
+      expect(await events()).toEqual([]);
+    }
+    const [task] = await claim(db.sql);
+    await complete(db.sql, id, task?.lease_token ?? null);
+    expect(await events()).toMatchObject([
+      { type: "generation.succeeded", owner_id: world.owner, project_id: world.project, prediction_id: id },
+    ]);
+    expect((await receivers()).length).toBe(1);
+  });
+
+  const expectOneFailure = async (id: string, code: string) => {
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: code });
+    expect(await events()).toMatchObject([{ type: "generation.failed", prediction_id: id, code }]);
+  };
+
+  test("failed by the provider, its worker, its deadline, or with its last submit → one generation.failed with that code", async () => {
+    const atProvider = await seedPrediction(db.sql, world, { status: "processing" });
+    await providerSays(db.sql, { id: atProvider.id, run: atProvider.run ?? "", status: "failed" });
+    await expectOneFailure(atProvider.id, "provider_failed");
+    await clearWebhooks(db.sql);
+    const overdue = await seedPrediction(db.sql, world, { columns: { deadline_at: new Date(0) } });
+    await db.sql`select keyframe_private.sweep()`;
+    await expectOneFailure(overdue.id, "deadline_exceeded");
+    await clearWebhooks(db.sql);
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });
+    await fail(db.sql, id, lease, "output_expired");
+    await expectOneFailure(id, "output_expired");
+    await clearWebhooks(db.sql);
+    const last = await seedPrediction(db.sql, world, { columns: { failures: 7 } });
+    expect(await retryLater(db.sql, last.id, last.lease, { code: "storage_unavailable" })).toBe("failed");
+    await expectOneFailure(last.id, "storage_unavailable");
+  });
+
+  test("cancelled by its owner → no event: who asked for it knows", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    const cancel = () =>
+      db.as(
+        { role: "authenticated", sub: world.owner },
+        (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
+      );
+    await cancel();
+    await cancel();
+    await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
+    expect((await readRow(db.sql, id)).status).toBe("canceled");
+    expect(await events()).toEqual([]);
+  });
+
+  test("20 ends at once, good, bad and its owner's cancel → one event, of the status of the row; none when it was canceled", async () => {
+    await addEndpoint(db.sql, world.owner);
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    const ends = [
+      () => complete(db.sql, id, lease),
+      () => fail(db.sql, id, lease),
+      () => db.sql`select keyframe_private.mark_canceled(${id})`,
+      () => db.sql`select keyframe_private.mark_failed(${id}, 'deadline_exceeded', 'Late.', true)`,
+    ];
+    // On a busy machine some give up waiting for the row.
+    await Promise.allSettled(Array.from({ length: 5 }).flatMap(() => ends.map((end) => end())));
+    const { status } = await readRow(db.sql, id);
+    const expected = status === "canceled" ? [] : [`generation.${status}`];
+    expect([await types(), (await receivers()).length]).toEqual([expected, expected.length]);
+  });
+
+  test("an event for an end that has one already → not written, and nothing is delivered twice", async () => {
+    await addEndpoint(db.sql, world.owner);
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    await complete(db.sql, id, lease);
+    for (const type of ["generation.succeeded", "generation.failed"]) {
+      const [row] = await db.sql`
+        select keyframe_private.emit_event(${type}, ${world.owner}, ${world.project}, ${id}, now(), '{}') as written`;
+      expect(row?.written).toBe(false);
+    }
+    expect(await types()).toEqual(["generation.succeeded"]);
+    expect((await receivers()).length).toBe(1);
+  });
+});
+
+test.each([
+  "read_webhook_endpoint",
+  "update_webhook_endpoint",
+  "reveal_webhook_secret",
+  "rotate_webhook_secret",
+  "list_webhook_deliveries",
+])("%s under way on an endpoint → does not hold up the projects whose events go there", async (name) => {
+  const endpoint = await addEndpoint(db.sql, world.owner);
+  await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    await sql.unsafe(`select keyframe.${name}('${endpoint}')`);
+    await db.sql.begin(async (other) => {
+      await other`set local lock_timeout = '5s'`;
+      await other`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+    });
+  });
+  expect(await receivers()).toEqual([endpoint]);
+});

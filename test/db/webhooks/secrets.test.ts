@@ -1,0 +1,117 @@
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { codeOf } from "../../support/database/refusal.ts";
+import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries } from "../../support/database/webhooks.ts";
+
+const db = useDatabase();
+let owner: string;
+let endpoint: string;
+beforeAll(async () => {
+  owner = await db.addUser();
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  endpoint = await addEndpoint(db.sql, owner);
+});
+
+const hoursFromNow = (hours: number) => new Date(Date.now() + hours * 3_600_000);
+/** What signs for the endpoint at a moment, newest first. */
+async function live(at = new Date()): Promise<string[]> {
+  const [row] = await db.sql<{ secrets: string[] }[]>`
+    select keyframe_private.webhook_secrets_of(${endpoint}, ${at}) as secrets`;
+  return row?.secrets ?? [];
+}
+const rotate = async (overlap_hours?: number) => {
+  const args = { endpoint_id: endpoint, ...(overlap_hours === undefined ? {} : { overlap_hours }) };
+  return (await call<{ secret: string }>(db, owner, "rotate_webhook_secret", args)).secret;
+};
+const vaulted = async () => {
+  const rows = await db.sql<{ secret: string }[]>`
+    select decrypted_secret as secret from vault.decrypted_secrets where name like 'keyframe_webhook_%' order by 1`;
+  return rows.map(({ secret }) => secret);
+};
+const end = (secret: string) => db.sql`
+  update keyframe_private.webhook_secrets s set expires_at = now() - interval '1 second'
+  from vault.decrypted_secrets v where v.id = s.vault_secret_id and v.decrypted_secret = ${secret}`;
+
+test("a claim → hands out what is live at its moment, newest first", async () => {
+  const [old] = await live();
+  await seedDeliveries(db.sql, endpoint, 3);
+  const handedOut = async (at: Date) =>
+    (await exchange(db.sql, { leaseSeconds: 0, at })).lanes[0]?.endpoints[0]?.secrets;
+  expect(await handedOut(new Date())).toEqual([old]);
+  const fresh = await rotate(1);
+  expect(await handedOut(hoursFromNow(0.9))).toEqual([fresh, old]);
+  expect(await handedOut(hoursFromNow(1.1))).toEqual([fresh]);
+});
+
+test("a secret that cannot be decrypted → that endpoint alone has none; what is due at others comes with theirs", async () => {
+  const [other, wide] = [await addEndpoint(db.sql, owner), await addEndpoint(db.sql, null)];
+  for (const id of [endpoint, other, wide]) await seedDeliveries(db.sql, id, 1);
+  await db.sql`
+    update vault.secrets v set secret = 'AAAA' || secret from keyframe_private.webhook_secrets s
+    where s.vault_secret_id = v.id and s.endpoint_id = ${endpoint}`;
+  const endpoints = (await exchange(db.sql)).lanes.flatMap((lane) => lane.endpoints);
+  const secretsOf = new Map(endpoints.map(({ endpoint_id, secrets }) => [endpoint_id, secrets.length]));
+  expect(secretsOf).toEqual(
+    new Map([
+      [endpoint, 0],
+      [other, 1],
+      [wide, 1],
+    ]),
+  );
+});
+
+test("a rotation past the API → overlaps by 24 hours unless it says otherwise, at most 72 and not by less than none", async () => {
+  const [old] = await live();
+  for (const hours of [-1, 73]) expect(await codeOf(rotate(hours))).toBe("invalid_request");
+  expect(await live()).toEqual([old]);
+  const fresh = await rotate();
+  expect(await live(hoursFromNow(23.99))).toEqual([fresh, old]);
+  expect(await live(hoursFromNow(24.01))).toEqual([fresh]);
+});
+
+test("a third rotation after an overlap has ended → goes through, and what ended leaves the Vault", async () => {
+  const [first = ""] = await live();
+  const second = await rotate(24);
+  await end(first);
+  const [third, fourth] = [await rotate(24), await rotate(24)];
+  expect(await live()).toEqual([fourth, third, second]);
+  expect(await vaulted()).toEqual([second, third, fourth].sort());
+});
+
+test("a rotation without an overlap → every old secret is gone at once, from the Vault too", async () => {
+  await rotate();
+  await rotate();
+  const fresh = await rotate(0);
+  expect([await live(), await vaulted()]).toEqual([[fresh], [fresh]]);
+});
+
+test("ten rotations at once with an overlap → two go through, three live, one of them current", async () => {
+  const answers = await Promise.allSettled(Array.from({ length: 10 }, () => rotate(24)));
+  const fresh = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+  const secrets = await live();
+  expect([fresh.length, secrets.length]).toEqual([2, 3]);
+  expect(fresh).toContain(secrets[0]);
+});
+
+test("a rotation whose transaction began before another's, and that came after it → its secret is the current one", async () => {
+  const fresh = await db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    await sql`select now()`;
+    await rotate(24);
+    const [row] = await sql<{ secret: string }[]>`
+      select keyframe.rotate_webhook_secret(${endpoint}) ->> 'secret' as secret`;
+    return row?.secret;
+  });
+  const secrets = await live();
+  expect([secrets[0], secrets.length]).toEqual([fresh, 3]);
+});
+
+test("an overlap has ended → the pruning job deletes the old secret from the Vault, and no live one", async () => {
+  const [first = ""] = await live();
+  const second = await rotate(24);
+  const third = await rotate(24);
+  await end(first);
+  await db.sql`select keyframe_private.prune()`; // no rotation after the end: it would delete the old one itself
+  expect(await vaulted()).toEqual([second, third].sort());
+});

@@ -1,0 +1,132 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { claim, makeDue, readRow } from "../../support/database/calls.ts";
+import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
+
+const db = useDatabase();
+const world = useWorld(db);
+beforeEach(async () => {
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
+});
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+const unclaimed = (columns: Row = {}) => ({ columns: { attempt: 0, lease_token: null, ...columns } });
+
+test("20 claims at once over 200 due predictions → never hand out one twice, and hand out all", async () => {
+  const { id } = await seedPrediction(db.sql, world, unclaimed());
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, admitted_at, deadline_at, next_attempt_at)
+      select project_id, owner_id, step, input, model, admitted_at, deadline_at, next_attempt_at
+      from keyframe.predictions, generate_series(1, 199) where id = ${id}`;
+  });
+  /** On its own connection, until nothing is left. */
+  const claimAll = async () => {
+    const connection = await db.sql.reserve();
+    const got: string[] = [];
+    try {
+      for (;;) {
+        const tasks = await claim(connection, 3);
+        if (tasks.length === 0) return got;
+        got.push(...tasks.map((task) => task.id));
+      }
+    } finally {
+      connection.release();
+    }
+  };
+  const got = (await Promise.all(Array.from({ length: 20 }, claimAll))).flat();
+  expect([got.length, new Set(got).size]).toEqual([200, 200]);
+  const [row] = await db.sql`
+    select count(distinct lease_token)::int as leases, max(attempt) as attempts from keyframe.predictions`;
+  expect(row).toEqual({ leases: 200, attempts: 1 });
+});
+
+test("a claim → takes what has been due longest, no more than asked for", async () => {
+  const third = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(1) }));
+  const first = await seedPrediction(db.sql, world, {
+    status: "storing",
+    columns: { next_attempt_at: ago(30), lease_token: null },
+  });
+  const second = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(20) }));
+  const ids = async () => (await claim(db.sql, 2)).map(({ id }) => id).sort();
+  expect(await ids()).toEqual([first.id, second.id].sort());
+  expect(await ids()).toEqual([third.id]);
+  expect(await ids()).toEqual([]);
+});
+
+test("what is not due yet, or waits in line → is not handed out", async () => {
+  await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(-60) }));
+  await seedPrediction(db.sql, world, unclaimed({ admitted_at: null, deadline_at: null }));
+  expect(await claim(db.sql)).toEqual([]);
+});
+
+describe("a lease", () => {
+  test("that holds → no other worker gets the row; it is due again when the lease runs out", async () => {
+    const { id } = await seedPrediction(db.sql, world, unclaimed());
+    const [task] = await claim(db.sql, 10, 90);
+    expect(task).toMatchObject({ id, task: "submit", attempt: 1, failures: 0 });
+    expect(await claim(db.sql)).toEqual([]);
+    const [row] = await db.sql`
+      select extract(epoch from next_attempt_at - updated_at)::int as seconds, lease_token from keyframe.predictions where id = ${id}`;
+    expect(row).toEqual({ seconds: 90, lease_token: task?.lease_token });
+  });
+
+  test("that ran out → claimed again under a new one, with one failure more", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    const [task] = await claim(db.sql);
+    expect(task).toMatchObject({ id, task: "store", attempt: 1, failures: 1, retry_reason: "lease_ran_out" });
+    expect(task?.lease_token).not.toBe(lease);
+  });
+
+  test("that ran out max_failures times → the prediction fails with attempts_exhausted and is not handed out", async () => {
+    await db.sql`update keyframe_private.settings set max_failures = 3`;
+    const { id } = await seedPrediction(db.sql, world, { status: "storing" });
+    const other = await seedPrediction(db.sql, world, unclaimed());
+    for (const failures of [1, 2]) {
+      expect((await claim(db.sql)).find((task) => task.id === id)).toMatchObject({ failures });
+      await makeDue(db.sql, id);
+    }
+    await db.sql`update keyframe.predictions set next_attempt_at = now(), lease_token = null where id = ${other.id}`;
+    expect((await claim(db.sql)).map((task) => task.id)).toEqual([other.id]);
+    await db.sql`select keyframe_private.sweep()`;
+    expect(await readRow(db.sql, id)).toMatchObject({
+      status: "failed",
+      error_code: "attempts_exhausted",
+      error_retryable: true,
+      lease_token: null,
+    });
+    await db.sql`update keyframe_private.settings set max_failures = default`;
+  });
+});
+
+test("a submit task after an administrator changed the model's row → brings the new settings", async () => {
+  await seedPrediction(db.sql, world, unclaimed());
+  await db.sql`update keyframe.models set fixed = '{"output_format": "jpg"}' where model = 'google/nano-banana'`;
+  expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ fixed: { output_format: "jpg" } });
+});
+
+describe("the heartbeat of a claim", () => {
+  const looksUntil = async () => {
+    const [row] = await db.sql`
+      select alive_until > clock_timestamp() and alive_until <= clock_timestamp() + interval '5 seconds' as looking
+      from keyframe_private.worker_heartbeats where function_name = 'generate'`;
+    return row?.looking;
+  };
+
+  test("is recorded by a claim, and cleared by a final claim", async () => {
+    await claim(db.sql, 1, 60, 5_000);
+    expect(await looksUntil()).toBe(true);
+    await claim(db.sql, 1, 60, 0);
+    expect(await looksUntil()).toBe(false);
+  });
+
+  test("that another claim is just noting → does not hold this claim up", async () => {
+    await claim(db.sql, 1, 60, 0);
+    const { id } = await seedPrediction(db.sql, world, unclaimed());
+    await db.sql.begin(async (sql) => {
+      await claim(sql, 0, 60, 5_000);
+      expect((await claim(db.sql, 1, 60, 5_000))[0]?.id).toBe(id);
+    });
+  });
+});

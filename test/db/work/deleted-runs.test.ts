@@ -1,0 +1,205 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import {
+  claim,
+  makeSearchesDue,
+  providerSays,
+  readRow,
+  runsToCancel,
+  submitsOf,
+} from "../../support/database/calls.ts";
+import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
+import { whileOpen } from "../../support/database/waiting.ts";
+
+// No paid run without a row, also when the prediction goes while a submit of it has no answer.
+const db = useDatabase();
+const world = useWorld(db);
+beforeEach(async () => {
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals`;
+});
+
+const SINCE = new Date(Date.now() - 60_000);
+const inAMinute = () => new Date(Date.now() + 60_000);
+
+/** A prediction with an unanswered submit. */
+const seedUnanswered = (columns: Row = {}, prompt = "A pier at night") =>
+  seedPrediction(db.sql, world, {
+    columns: { next_attempt_at: inAMinute(), ...columns },
+    input: { prompt },
+    unanswered: SINCE,
+  });
+
+/** What is to be searched for at the provider. */
+const searches = async () => (await claim(db.sql)).filter(({ task }) => task === "search");
+/** Who deletes it, and how. The user has to cancel first: their own deletion is refused while it runs. */
+const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
+  [
+    "cancelled and its project deleted by its user",
+    (id) =>
+      db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        await sql`select keyframe.cancel_prediction(${world.project}, ${id})`;
+        await sql`select keyframe.delete_project(${world.project})`;
+      }),
+  ],
+  [
+    "its project deleted in Studio",
+    async () => await db.sql`delete from keyframe.projects where id = ${world.project}`,
+  ],
+  ["itself deleted in Studio", async (id) => await db.sql`delete from keyframe.predictions where id = ${id}`],
+  ["its owner's account deleted", async () => await db.sql`delete from auth.users where id = ${world.owner}`],
+];
+
+describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_how, remove) => {
+  test("its answer comes after that → ended, and the run is to be cancelled", async () => {
+    const { id } = await seedUnanswered();
+    await remove(id);
+    expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
+  });
+
+  test("its answer never comes → searched for once no worker can be submitting it, until the search is recorded", async () => {
+    const { id } = await seedUnanswered();
+    await remove(id);
+    expect(await searches()).toEqual([]);
+    await makeSearchesDue(db.sql);
+    const [task] = await searches();
+    expect(task).toMatchObject({
+      ...{ task: "search", id, attempt: 1, step: "first-frame" },
+      ...{ model: "google/nano-banana", input: { prompt: "A pier at night" }, has_images: false },
+      model_settings: { controls: { prompt: { field: "prompt" } } },
+    });
+    expect(new Date(String(task?.search_since))).toEqual(SINCE);
+    expect(await searches()).toEqual([]);
+    await makeSearchesDue(db.sql);
+    expect(await searches()).toMatchObject([{ id }]);
+    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1, 1, true) as done`).toEqual([
+      { done: true },
+    ]);
+    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1, 1, true) as done`).toEqual([
+      { done: false },
+    ]);
+    expect(await searches()).toEqual([]);
+    // The prompt has gone with it; a run that calls back late is known all the same.
+    expect(await submitsOf(db.sql, id)).toMatchObject([
+      { owner_id: world.owner, project_id: world.project, outcome: "lost", search_task: null },
+    ]);
+    expect(await providerSays(db.sql, { id, run: "run-late" })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
+  });
+});
+
+describe("what the provider says of a deleted prediction with a submit unanswered", () => {
+  const says = (id: string, more: Partial<Parameters<typeof providerSays>[1]> = {}) =>
+    providerSays(db.sql, { id, run: "run-a", ...more });
+  const deleted = async (columns: Row = {}) => {
+    const { id } = await seedUnanswered(columns);
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
+    return id;
+  };
+
+  test("two runs, of two attempts, and one that is over → all recorded, the two are to be cancelled", async () => {
+    const id = await deleted({ attempt: 2 });
+    for (const attempt of [1, 2]) expect(await says(id, { attempt, run: `run-${attempt}` })).toBe("ended");
+    expect(await says(id, { run: "run-over", status: "succeeded" })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-1", "run-2"]);
+    const submits = (await submitsOf(db.sql, id)).map(({ provider_prediction_id, outcome }) => [
+      provider_prediction_id,
+      outcome,
+    ]);
+    expect(submits.toSorted()).toEqual([
+      ["run-1", null],
+      ["run-2", null],
+      ["run-over", "succeeded"],
+    ]);
+  });
+
+  test("it was cancelled, and its callback is sent again → not cancelled twice", async () => {
+    const id = await deleted();
+    for (const status of ["processing", "canceled", "processing"]) expect(await says(id, { status })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+
+  test("an attempt that there never was, or another prediction's run → unknown, nothing recorded", async () => {
+    const id = await deleted();
+    const other = await seedPrediction(db.sql, world, { status: "processing" });
+    expect(await says(id, { attempt: 2 })).toBe("unknown");
+    expect(await says(id, { run: other.run ?? "" })).toBe("unknown");
+    expect(await runsToCancel(db.sql)).toEqual([]);
+    expect(await readRow(db.sql, other.id)).toMatchObject({ status: "processing" });
+  });
+
+  test("the answer is being recorded as the deletion comes → the deletion waits, and has the run cancelled", async () => {
+    const { id } = await seedUnanswered();
+    await whileOpen(
+      db.sql,
+      (sql) => providerSays(sql, { id, run: "run-b", status: "starting" }),
+      () => db.sql`delete from keyframe.projects where id = ${world.project}`,
+    );
+    expect(await runsToCancel(db.sql)).toEqual(["run-b"]);
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ search_due_at: null }]);
+  });
+
+  test("the deletion is under way as the answer comes → the answer waits, and has the run cancelled", async () => {
+    const { id } = await seedUnanswered();
+    const answer = await whileOpen(
+      db.sql,
+      (sql) => sql`delete from keyframe.projects where id = ${world.project}`,
+      () => says(id, { status: "starting" }),
+    );
+    expect(answer).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-a"]);
+  });
+});
+
+test("a last frame with a reference image → the search knows that it had images", async () => {
+  const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
+  await seedPrediction(db.sql, world, {
+    step: "last-frame",
+    unanswered: SINCE,
+    input: { firstFramePredictionId: frame.id, referenceImagePaths: ["projects/a.png"] },
+  });
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  await makeSearchesDue(db.sql);
+  expect(await searches()).toMatchObject([{ has_images: true }]);
+});
+
+test("deleted before it was submitted, while its run goes on or after that → kept, with nothing to search for", async () => {
+  const waiting = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
+  const running = await seedPrediction(db.sql, world, { status: "processing" });
+  const over = await seedPrediction(db.sql, world, { status: "succeeded" });
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  expect(await searches()).toEqual([]);
+  expect(await submitsOf(db.sql, waiting.id)).toMatchObject([{ outcome: "no_run", submitted_at: null }]);
+  expect(await submitsOf(db.sql, over.id)).toMatchObject([{ outcome: "succeeded" }]);
+  // The provider says how the run of a deleted prediction ended.
+  const metrics = { predict_time: 2 };
+  const says = { id: running.id, run: running.run ?? "", status: "canceled", metrics };
+  expect(await providerSays(db.sql, says)).toBe("ended");
+  expect(await submitsOf(db.sql, running.id)).toMatchObject([{ outcome: "canceled", metrics, cancel_due_at: null }]);
+});
+
+test("its model's row goes, too → still searched for, by the settings it had", async () => {
+  await db.sql`
+    insert into keyframe.models (step, model, label, vendor, controls)
+    values ('first-frame', 'short/lived', 'Short', 'Lived', '{"prompt": {"field": "text"}}')`;
+  await seedUnanswered({ model: "short/lived", next_attempt_at: SINCE });
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  await db.sql`delete from keyframe.models where model = 'short/lived'`;
+  expect(await searches()).toMatchObject([
+    { model: "short/lived", model_settings: { controls: { prompt: { field: "text" } } } },
+  ]);
+});
+
+test("the identifier is used again and deleted again → both are searched for", async () => {
+  const { id } = await seedUnanswered({ attempt: 3 });
+  await db.sql`delete from keyframe.predictions where id = ${id}`;
+  await seedUnanswered({ id, attempt: 1 }, "A pier by day");
+  await db.sql`delete from keyframe.predictions where id = ${id}`;
+  await makeSearchesDue(db.sql);
+  const sought = (await searches()).map(({ attempt, input }) => [attempt, (input as { prompt: string }).prompt]);
+  expect(sought.toSorted()).toEqual([
+    [1, "A pier by day"],
+    [3, "A pier at night"],
+  ]);
+  expect(await providerSays(db.sql, { id, attempt: 3, run: "run-3" })).toBe("ended");
+});

@@ -1,0 +1,495 @@
+import postgres, { type TransactionSql } from "postgres";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import {
+  claim,
+  complete,
+  fail,
+  makeDue,
+  pollLater,
+  providerSays,
+  readRow,
+  retryLater,
+} from "../../support/database/calls.ts";
+import {
+  addWorld,
+  type Row,
+  type SeedOptions,
+  type Status,
+  seedPrediction,
+  seedSubmit,
+} from "../../support/database/predictions.ts";
+import { refusalOf } from "../../support/database/refusal.ts";
+import { rolledBack } from "../../support/database/rolled-back.ts";
+import { start } from "../../support/database/user.ts";
+import { addEndpoint } from "../../support/database/webhooks.ts";
+
+// Somebody's transaction stays open and holds rows of one owner, or what serves everybody. Whatever it holds, generate's claims and
+// records, callbacks and the scheduled jobs go on for other owners; once it ends, its owner's turn comes.
+
+const db = useDatabase();
+
+const clear = () =>
+  db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals, keyframe_private.set_aside`;
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+const LATER = { next_attempt_at: ago(-60) };
+const DEAD = { failures: 7, retry_reason: "lease_ran_out" };
+const WAITS = { admitted_at: null, deadline_at: null, lease_token: null };
+
+type Owner = Awaited<ReturnType<typeof addOwner>>;
+
+/** An owner with one piece of each kind of work, all of it due. */
+async function addOwner() {
+  const world = await addWorld(db);
+  const seed = async (status: Status, columns: Row = {}, unanswered?: Date) =>
+    (await seedPrediction(db.sql, world, { status, columns, ...(unanswered && { unanswered }) })).id;
+  const image = `${crypto.randomUUID()}.png`;
+  await db.sql`
+    insert into storage.objects (bucket_id, name, owner_id, metadata, user_metadata)
+    values ('projects', ${image}, ${world.owner}, '{"size": 2048}', '{"width": 16, "height": 9}')`;
+  const submit = await seed("queued", { attempt: 0, lease_token: null });
+  const ids = {
+    late: await seed("processing", { ...LATER, deadline_at: ago(2) }),
+    lateStoring: await seed("storing", { ...LATER, deadline_at: ago(1) }),
+    dead: await seed("processing", DEAD),
+    deadStoring: await seed("storing", DEAD),
+    running: await seed("processing", LATER),
+    storing: await seed("storing", LATER),
+    searched: await seed("canceled", { provider_prediction_id: null }, ago(60)),
+    deleted: await seed("queued", {}, ago(60)),
+    submit,
+    waiting: await seed("queued", { ...WAITS }),
+  };
+  await db.sql`delete from keyframe.predictions where id = ${ids.deleted}`;
+  const run = `cancel-${crypto.randomUUID()}`;
+  const ofOwner = { owner_id: world.owner, project_id: world.project };
+  const ran = { ...ofOwner, submitted_at: ago(60), answered_at: ago(60) };
+  await seedSubmit(db.sql, {
+    ...{ ...ran, prediction_id: ids.searched, attempt: 2, provider_prediction_id: run, cancel_due_at: ago(1) },
+  });
+  const YEARS = 2 * 365 * 86_400;
+  await seedSubmit(db.sql, { ...ran, created_at: ago(YEARS), ended_at: ago(YEARS), outcome: "no_run", text_hash: 1 });
+  const lost = { ...ofOwner, submitted_at: ago(YEARS), search_due_at: ago(YEARS), text_hash: 1 };
+  await seedSubmit(db.sql, lost, {});
+  const endpoint = await addEndpoint(db.sql, world.owner);
+  await db.sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '1 hour')`;
+  await db.sql`update keyframe_private.webhook_secrets set expires_at = ${ago(1)} where endpoint_id = ${endpoint} and expires_at is not null`;
+  await db.sql`
+    insert into keyframe_private.webhook_hours (endpoint_id, hour) select ${endpoint}, now() - interval '1 day' * day from generate_series(3, 4) day`;
+  await db.sql`
+    insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at)
+    values (${world.owner}, 'old', repeat('a', 64), gen_random_uuid(), ${ago(YEARS)})`;
+  await db.sql`
+    insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (${world.owner}, 'day', ${ago(YEARS)}, 1)`;
+  await db.sql`insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', ${ago(YEARS)}, 1)`;
+  await db.sql`insert into keyframe_private.lanes (id, due_at, served_at) values (${world.owner}, 'infinity', ${ago(YEARS)})`;
+  await db.sql`
+    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${world.owner}, 'create', 0, ${ago(YEARS)})`;
+  return { ...world, ids, image, run, endpoint };
+}
+
+type Hold = (sql: TransactionSql, owner: Owner) => Promise<unknown>;
+const rowsOf =
+  (table: string): Hold =>
+  (sql, { owner }) =>
+    sql`select from ${sql(table)} where owner_id = ${owner} for update`;
+const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.take_lock('slots', ${owner})`;
+const HELD: [what: string, hold: Hold][] = [
+  ["predictions", rowsOf("keyframe.predictions")],
+  ["a project", rowsOf("keyframe.projects")],
+  ["a project that is being deleted", (sql, { project }) => sql`delete from keyframe.projects where id = ${project}`],
+  ["an account that is being deleted", (sql, { owner }) => sql`delete from auth.users where id = ${owner}`],
+  ["every model", (sql) => sql`select from keyframe.models for update`],
+  ["the settings", (sql) => sql`update keyframe_private.settings set max_failures = max_failures`],
+  ["submits", rowsOf("keyframe_private.provider_submits")],
+  [
+    "submits that are being changed",
+    (sql, { owner }) => sql`update keyframe_private.provider_submits set attempt = attempt where owner_id = ${owner}`,
+  ],
+  [
+    "files to remove",
+    (sql, { ids }) => sql`
+      insert into keyframe_private.file_removals (bucket, name)
+      select 'keyframe-outputs', keyframe_private.output_names(p) from keyframe.predictions p where p.id in (${ids.lateStoring}, ${ids.deadStoring})`,
+  ],
+  [
+    "the slots, by a start",
+    (sql, { project }) => sql`insert into keyframe.predictions (project_id, step) values (${project}, 'first-frame')`,
+  ],
+  [
+    "a reference image, by a project that takes it",
+    (sql, { project, image }) =>
+      sql`update keyframe.projects set reference_image_path = ${`projects/${image}`} where id = ${project}`,
+  ],
+  ["a stored file", (sql, { image }) => sql`select from storage.objects where name = ${image} for update`],
+  ["an endpoint", rowsOf("keyframe.webhook_endpoints")],
+  [
+    "the old secret of an endpoint",
+    (sql, { endpoint }) => sql`select from keyframe_private.webhook_secrets where endpoint_id = ${endpoint} for update`,
+  ],
+  [
+    "the hours in which an endpoint's deliveries are counted",
+    (sql, { endpoint }) => sql`select from keyframe_private.webhook_hours where endpoint_id = ${endpoint} for update`,
+  ],
+  ["every lane", (sql) => sql`select from keyframe_private.lanes for update`],
+  ["an old Idempotency-Key", rowsOf("keyframe_private.idempotency_keys")],
+  ["a budget that was exhausted", rowsOf("keyframe_private.exhausted_budgets")],
+  ["every kick", (sql) => sql`select from keyframe_private.kicks for update`],
+  ["a full bucket of a rate limit", rowsOf("keyframe_private.rate_buckets")],
+  [
+    "events of the predictions",
+    (sql, { owner, ids }) => sql`
+      insert into keyframe.webhook_events (type, owner_id, prediction_id, payload)
+      select 'generation.failed', ${owner}, unnest(${[ids.late, ids.dead, ids.lateStoring, ids.deadStoring]}::uuid[]), '{}'`,
+  ],
+  ["all that a sweep by hand has taken", (sql) => sql`select keyframe_private.sweep()`],
+];
+
+/** In a transaction of its own, which would wait for longer than anything here takes. */
+const bounded = <T>(work: (sql: TransactionSql) => Promise<T>) =>
+  db.sql.begin(async (sql) => {
+    await sql`set local statement_timeout = '15s'`;
+    return { value: await work(sql) };
+  }) as Promise<{ value: T }>;
+
+/** What the scheduled jobs do. */
+const JOBS = ["fail_overdue", "admit_all_waiting", "sweep", "prune", "queue_unused_references", "prune_rate_buckets"];
+async function runJobs(): Promise<void> {
+  for (const job of JOBS) await bounded((sql) => sql.unsafe(`select keyframe_private.${job}()`));
+}
+
+const statusOf = async (id: string) => (await readRow(db.sql, id)).status;
+
+test.each(HELD)(
+  "%s held by an open transaction → everybody else's work goes on, and its owner's afterwards",
+  async (what, hold) => {
+    await clear();
+    const slow = await addOwner();
+    await db.sql.begin(async (open) => {
+      await hold(open, slow);
+      const { ids } = await addOwner();
+      await runJobs();
+      expect(await Promise.all([ids.late, ids.lateStoring].map(statusOf))).toEqual(["failed", "failed"]);
+
+      const tasks = (await bounded((sql) => claim(sql, 100))).value;
+      const of = (id: string) => tasks.filter((task) => task.id === id).map(({ task }) => task);
+      expect(of(ids.submit)).toEqual(["submit"]);
+      expect(of(ids.deleted)).toEqual(["search"]);
+      expect(of(ids.searched).toSorted()).toEqual(["cancel", "search"]);
+      expect(await Promise.all([ids.dead, ids.deadStoring].map(statusOf))).toEqual(["failed", "failed"]);
+
+      const { provider_prediction_id: run } = await readRow(db.sql, ids.running);
+      const says = { id: ids.running, run: String(run), status: "succeeded" };
+      expect((await bounded((sql) => providerSays(sql, says))).value).toBe("recorded");
+      const { lease_token: lease } = await readRow(db.sql, ids.storing);
+      expect((await bounded((sql) => complete(sql, ids.storing, String(lease)))).value).toBe(true);
+    });
+    await db.sql`update keyframe.predictions set next_attempt_at = now() - interval '1 second' where id in (${slow.ids.dead}, ${slow.ids.deadStoring})`;
+    await db.sql`delete from keyframe.webhook_events where payload::text = '{}'`;
+    await db.sql`update keyframe_private.set_aside set next_try_at = now() - interval '1 second'`;
+    await runJobs();
+    await claim(db.sql, 100);
+    const { late, lateStoring, dead, deadStoring } = slow.ids;
+    const left =
+      await db.sql`select status from keyframe.predictions where id in (${late}, ${lateStoring}, ${dead}, ${deadStoring})`;
+    expect(left.map(({ status }) => status)).toEqual(what.includes("deleted") ? [] : Array(4).fill("failed"));
+  },
+);
+
+test("the rows of twenty waiting submits are held → claims leave them out and hand out the others; then theirs", async () => {
+  await clear();
+  const [held, others] = [await addWorld(db), await addWorld(db)];
+  const columns = { attempt: 0, lease_token: null };
+  for (let count = 0; count < 20; count++) await seedPrediction(db.sql, held, { columns });
+  const free = await seedPrediction(db.sql, others, { columns: { ...columns, next_attempt_at: ago(0.5) } });
+  await db.sql.begin(async (open) => {
+    await open`select from keyframe_private.provider_submits where owner_id = ${held.owner} for update`;
+    expect((await bounded((sql) => claim(sql, 10))).value).toMatchObject([{ task: "submit", id: free.id }]);
+  });
+  expect(await claim(db.sql, 100)).toHaveLength(20);
+});
+
+const OVERDUE = { status: "processing", columns: { ...DEAD, deadline_at: ago(2) } } as const;
+const DIED = { columns: { lease_token: null } };
+test.each<[count: string, options: SeedOptions, what: string, hold: Hold]>([
+  ["200 predictions are overdue", OVERDUE, "rows", rowsOf("keyframe.predictions")],
+  ["200 predictions are overdue", OVERDUE, "submits", rowsOf("keyframe_private.provider_submits")],
+  ["200 predictions are overdue", OVERDUE, "slots", lockSlots],
+  ["200 workers died while they submitted", DIED, "rows", rowsOf("keyframe.predictions")],
+  ["200 workers died while they submitted", DIED, "slots", lockSlots],
+])(
+  "$0, and their $2 are held → the next sweep waits for none, and adds another's submit whose worker died",
+  async (_count, options, _what, hold) => {
+    await clear();
+    const [held, others] = [await addOwner(), await addWorld(db)];
+    await db.sql.begin(async (sql) => {
+      for (let count = 0; count < 200; count++) await seedPrediction(sql, held, options);
+    });
+    const { id } = await seedPrediction(db.sql, others, { columns: { next_attempt_at: ago(0.5) } });
+    await db.sql.begin(async (open) => {
+      await hold(open, held);
+      const claimed = async () => (await bounded((sql) => claim(sql, 100))).value.map((task) => task.id);
+      expect(await claimed()).not.toContain(id); // claims look at the first hundred
+      await bounded((sql) => sql`select keyframe_private.sweep()`);
+      expect(await claimed()).toContain(id);
+    });
+  },
+);
+
+test("a worker died while it submitted, no budget is left, and its prediction is held → others' submits are claimed", async () => {
+  await clear();
+  const [held, others] = [await addWorld(db), await addWorld(db)];
+  await seedPrediction(db.sql, held, { unanswered: ago(60) });
+  await db.sql`insert into keyframe_private.owner_budgets (owner_id, day_micros) values (${held.owner}, 0)`;
+  const { id } = await seedPrediction(db.sql, others, { columns: { attempt: 0, lease_token: null } });
+  await db.sql.begin(async (open) => {
+    await open`select from keyframe_private.provider_submits where owner_id = ${held.owner} for update`;
+    expect((await bounded((sql) => claim(sql, 10))).value).toMatchObject([{ task: "submit", id }]);
+  });
+});
+
+describe("a worker records a result while somebody holds what it needs", () => {
+  const lockPrediction = rowsOf("keyframe.predictions");
+  const lockSubmits: Hold = (sql) => sql`select from keyframe_private.provider_submits for update`;
+  const lockFiles: Hold = (sql) => sql`select from keyframe_private.file_removals for update`;
+  const leaseOf = async (id: string) => String((await readRow(db.sql, id)).lease_token);
+  const RECORDS: Record<string, [hold: Hold, record: (sql: TransactionSql, owner: Owner) => Promise<unknown>]> = {
+    complete_prediction: [lockSlots, async (sql, { ids }) => complete(sql, ids.storing, await leaseOf(ids.storing))],
+    fail_prediction: [lockPrediction, async (sql, { ids }) => fail(sql, ids.storing, await leaseOf(ids.storing))],
+    retry_prediction_later: [
+      lockPrediction,
+      async (sql, { ids }) => retryLater(sql, ids.storing, await leaseOf(ids.storing)),
+    ],
+    poll_prediction_later: [
+      lockPrediction,
+      async (sql, { ids }) => pollLater(sql, ids.running, await leaseOf(ids.running)),
+    ],
+    record_model_refused: [
+      lockPrediction,
+      async (sql, { ids }) =>
+        sql`select keyframe_worker.record_model_refused(${ids.submit}, ${await leaseOf(ids.submit)}, 'It is gone.', 1)`,
+    ],
+    record_provider_state: [lockPrediction, (sql, { ids }) => providerSays(sql, { id: ids.running, run: "another" })],
+    record_run_not_canceled: [
+      lockSubmits,
+      (sql, { run }) => sql`select keyframe_worker.record_run_not_canceled(${run}, true)`,
+    ],
+    record_search_ended: [
+      lockSubmits,
+      (sql, { ids }) => sql`select keyframe_worker.record_search_ended(${ids.searched}, 1, 1, true)`,
+    ],
+    record_files_removed: [
+      lockFiles,
+      (sql, { ids }) => sql`select keyframe_worker.record_files_removed(${ids.submit})`,
+    ],
+  };
+
+  test.each(Object.entries(RECORDS))(
+    "%s → 55P03 within a second: it does not keep its connection",
+    async (_name, [hold, record]) => {
+      await clear();
+      const owner = await addOwner();
+      await db.sql`
+      insert into keyframe_private.file_removals (bucket, name, lease_token) values ('projects', 'leased', ${owner.ids.submit})`;
+      await db.sql`update keyframe.predictions set lease_token = gen_random_uuid() where id = ${owner.ids.submit}`;
+      await db.sql.begin(async (open) => {
+        await hold(open, owner);
+        const { sqlstate } = await refusalOf(bounded((sql) => record(sql, owner)));
+        expect(sqlstate).toBe("55P03");
+      });
+    },
+  );
+
+  test("a callback with more progress → unchanged at once: the next one says it again", async () => {
+    await clear();
+    const owner = await addOwner();
+    const { provider_prediction_id: run } = await readRow(db.sql, owner.ids.running);
+    const says = { id: owner.ids.running, run: String(run), progress: 0.7 };
+    await db.sql.begin(async (open) => {
+      await lockPrediction(open, owner);
+      expect((await bounded((sql) => providerSays(sql, says))).value).toBe("unchanged");
+    });
+    expect(await providerSays(db.sql, says)).toBe("recorded");
+  });
+
+  test("every function of the workers but claims, and act_as, which does what a user does → is in the table above", async () => {
+    const functions = await db.sql<{ name: string }[]>`
+      select proname as name from pg_proc where pronamespace = 'keyframe_worker'::regnamespace
+        and proname not in ('claim_predictions', 'exchange_deliveries', 'act_as') order by 1`;
+    expect(Object.keys(RECORDS).toSorted()).toEqual(functions.map(({ name }) => name));
+  });
+});
+
+describe("what one row or one kind raises", () => {
+  /** Writes that match fail while the work is done. Returns what the database warned of. */
+  async function withFailing(
+    table: string,
+    condition: string,
+    work: (sql: postgres.Sql) => Promise<unknown>,
+  ): Promise<string[]> {
+    await db.sql.unsafe(`
+      create or replace function public.fail_write() returns trigger language plpgsql as $$ begin raise 'It cannot be written.'; end $$;
+      create trigger _050_fail before insert or update on ${table} for each row when (${condition}) execute function public.fail_write()`);
+    const warnings: string[] = [];
+    const sql = postgres(db.url, { max: 1, onnotice: ({ message }) => warnings.push(message ?? "") });
+    try {
+      await work(sql);
+    } finally {
+      await sql.end();
+      await db.sql.unsafe(`drop trigger _050_fail on ${table}`);
+    }
+    return warnings;
+  }
+
+  test("an overdue and an exhausted prediction whose events cannot be written → warned of by their ids, and the others fail", async () => {
+    await clear();
+    const [bad, good] = [await addOwner(), await addOwner()];
+    const warnings = await withFailing(
+      "keyframe.webhook_events",
+      `new.owner_id = '${bad.owner}'`,
+      (sql) => sql`select keyframe_private.sweep()`,
+    );
+    const statuses = ({ ids }: Owner) => Promise.all([ids.late, ids.dead].map(statusOf));
+    expect([await statuses(bad), await statuses(good)]).toEqual([
+      ["processing", "processing"],
+      ["failed", "failed"],
+    ]);
+    for (const id of [bad.ids.late, bad.ids.dead])
+      expect(warnings).toContainEqual(expect.stringMatching(`${id}.*It cannot be written`));
+  });
+
+  test("a worker died while it submitted, and its next submit cannot be written → warned of by its id, and others' are claimed", async () => {
+    await clear();
+    const [bad, good] = [await addWorld(db), await addWorld(db)];
+    const { id: failing } = await seedPrediction(db.sql, bad, DIED);
+    const { id } = await seedPrediction(db.sql, good, DIED);
+    const condition = `new.owner_id = '${bad.owner}'`;
+    const warnings = await withFailing("keyframe_private.provider_submits", condition, async (sql) => {
+      expect(await claim(sql, 10)).toMatchObject([{ task: "submit", id }]);
+    });
+    expect(warnings).toEqual([expect.stringMatching(`${failing}.*It cannot be written`)]);
+  });
+
+  test("an owner whose waiting prediction cannot be admitted → warned of, and others are admitted", async () => {
+    await clear();
+    await db.sql`update keyframe_private.settings set max_active_per_owner = 100`;
+    const [bad, good] = [await addOwner(), await addOwner()];
+    const condition = `new.owner_id = '${bad.owner}'`;
+    const warnings = await withFailing(
+      "keyframe.predictions",
+      condition,
+      (sql) => sql`select keyframe_private.admit_all_waiting()`,
+    );
+    const isAdmitted = async ({ ids }: Owner) => (await readRow(db.sql, ids.waiting)).admitted_at !== null;
+    expect([await isAdmitted(bad), await isAdmitted(good)]).toEqual([false, true]);
+    expect(warnings).toContainEqual(expect.stringContaining(bad.owner));
+    await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
+  });
+
+  const KINDS = [
+    ["predictions", "keyframe.predictions", "new.completed_at is null", ["cancel", "remove", "search", "search"]],
+    [
+      "searches",
+      "keyframe_private.provider_submits",
+      "new.search_due_at is not null",
+      ["cancel", "poll", "remove", "submit"],
+    ],
+    [
+      "cancellations",
+      "keyframe_private.provider_submits",
+      "new.cancel_due_at is not null",
+      ["poll", "remove", "search", "search", "submit"],
+    ],
+    [
+      "submits",
+      "keyframe_private.provider_submits",
+      "new.search_due_at is null and new.cancel_due_at is null",
+      ["cancel", "poll", "remove", "search", "search"],
+    ],
+    ["removals", "keyframe_private.file_removals", "true", ["cancel", "poll", "search", "search", "submit"]],
+  ] as const;
+  test.each(KINDS)(
+    "%s cannot be claimed → set aside and warned of, and the others are claimed",
+    async (_kind, table, condition, claimed) => {
+      await clear();
+      const { ids } = await addOwner();
+      await makeDue(db.sql, ids.running);
+      await db.sql`delete from keyframe.predictions where id not in (${ids.submit}, ${ids.searched}, ${ids.running})`;
+      await db.sql`truncate keyframe_private.file_removals`;
+      await db.sql`
+        update keyframe_private.provider_submits set cancel_due_at = null where prediction_id <> ${ids.searched}`;
+      await db.sql`delete from keyframe_private.provider_submits where search_task = '{}'`;
+      await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', 'unused')`;
+      let tasks: string[] = [];
+      const warnings = await withFailing(table, condition, async (sql) => {
+        tasks = (await claim(sql, 100)).flatMap(({ task }) => (task === "set_aside" ? [] : task)).toSorted();
+      });
+      expect(tasks).toEqual(claimed);
+      expect(warnings.length).toBeGreaterThan(0);
+      for (const warning of warnings) expect(warning).toMatch(/^Set aside .*: It cannot be written/);
+    },
+  );
+});
+
+describe("an administrator's transaction stays open → everybody's starts go on", () => {
+  const DEFAULT = "google/nano-banana-2";
+  test.each([
+    ["renames the model", `update keyframe.models set model = 'test/renamed' where model = '${DEFAULT}'`],
+    ["holds every model", "select from keyframe.models for update"],
+    ["holds every default", "select from keyframe.step_defaults for update"],
+    ["holds every rate limit", "select from keyframe_private.rate_limits for update"],
+    ["takes a rate limit away", "delete from keyframe_private.rate_limits where route_class = 'generate'"],
+    ["holds the settings", "select from keyframe_private.settings for update"],
+    ["holds every price", "select from keyframe_private.model_prices for update"],
+  ])("%s", async (_what, hold) => {
+    await clear();
+    const world = await addWorld(db);
+    await rolledBack(db.sql, async (open) => {
+      await open.unsafe(hold);
+      const started = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        await sql`set local statement_timeout = '4s'`;
+        const [row] = await sql`select keyframe.start_prediction(${world.project}, 'first-frame') as answer`;
+        return row?.answer.prediction;
+      });
+      expect(started.model).toBe(DEFAULT);
+    });
+  });
+
+  test("a start commits before the name of its model does → it has the new name, and runs", async () => {
+    await clear();
+    const world = await addWorld(db);
+    let id = "";
+    await db.sql.begin(async (open) => {
+      await open`update keyframe.models set model = 'test/renamed' where model = ${DEFAULT}`;
+      id = (await start(db, world)).prediction.id;
+    });
+    expect((await claim(db.sql)).map((task) => [task.id, task.task, task.model])).toEqual([
+      [id, "submit", "test/renamed"],
+    ]);
+    await db.sql`update keyframe.models set model = ${DEFAULT} where model = 'test/renamed'`;
+  });
+
+  test("a start commits after it → it fails when it is claimed, without a run or a cost, and the others are claimed", async () => {
+    await clear();
+    const [late, other] = [await addWorld(db), await addWorld(db)];
+    const open = await db.sql.reserve();
+    await open`begin`;
+    const [row] = await open`
+      insert into keyframe.predictions (project_id, step) values (${late.project}, 'first-frame') returning id`;
+    await db.sql`update keyframe.models set model = 'test/renamed' where model = ${DEFAULT}`;
+    await open`commit`;
+    open.release();
+    const { prediction } = await start(db, other);
+    expect((await claim(db.sql)).map((task) => task.id)).toEqual([prediction.id]);
+    expect(await readRow(db.sql, row?.id)).toMatchObject({
+      status: "failed",
+      error_code: "model_unavailable",
+      error_retryable: true,
+    });
+    const [submit] =
+      await db.sql`select outcome, cost_state from keyframe_private.provider_submits where prediction_id = ${row?.id}`;
+    expect(submit).toEqual({ outcome: "no_run", cost_state: "released" });
+    await db.sql`update keyframe.models set model = ${DEFAULT} where model = 'test/renamed'`;
+  });
+});

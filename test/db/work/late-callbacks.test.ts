@@ -1,0 +1,405 @@
+import postgres from "postgres";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import {
+  claim,
+  makeDue,
+  providerSays,
+  readRow,
+  runsToCancel,
+  type Saying,
+  submitsOf,
+} from "../../support/database/calls.ts";
+import { type Status, useWorld, seedPrediction } from "../../support/database/predictions.ts";
+
+const db = useDatabase();
+const world = useWorld(db);
+afterEach(async () => {
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`;
+});
+
+const newRun = () => `run-${crypto.randomUUID()}`;
+
+test("a callback that comes before the submit's answer moves the prediction on, and the answer then changes nothing", async () => {
+  const { id } = await seedPrediction(db.sql, world, { status: "queued" });
+  const run = newRun();
+  expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2 })).toBe("recorded");
+  expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("unchanged");
+  expect(await readRow(db.sql, id)).toMatchObject({
+    status: "processing",
+    provider_prediction_id: run,
+    lease_token: null,
+  });
+  expect(await runsToCancel(db.sql)).toEqual([]);
+});
+
+test("less progress than known, or none → unchanged; more → recorded", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { progress: 0.5 } });
+  const says = (progress: number | null) => providerSays(db.sql, { id, run: run ?? "", progress });
+  expect(await says(0.4)).toBe("unchanged");
+  expect(await says(null)).toBe("unchanged");
+  expect((await readRow(db.sql, id)).progress).toBe(0.5);
+  expect(await says(0.75)).toBe("recorded");
+  expect((await readRow(db.sql, id)).progress).toBe(0.75);
+});
+
+test("the same callback again, 10 times at once and once it has failed → recorded once, then nothing changes", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+  const says = (more: Partial<Saying> = {}) => providerSays(db.sql, { id, run: run ?? "", progress: 0.3, ...more });
+  const answers = await Promise.all(Array.from({ length: 10 }, () => says()));
+  expect(answers.sort()).toEqual(["recorded", ...Array<string>(9).fill("unchanged")]);
+  const failed = { status: "failed", metrics: { predict_time: 1 } };
+  expect(await says(failed)).toBe("recorded");
+  const before = [await readRow(db.sql, id), await submitsOf(db.sql, id)];
+  for (const more of [failed, {}]) expect(await says(more)).toBe("ended");
+  expect([await readRow(db.sql, id), await submitsOf(db.sql, id)]).toEqual(before);
+});
+
+describe("a callback that says nothing new", () => {
+  const SAID = [
+    ["starting", { status: "starting" }],
+    ["processing", { status: "starting" }],
+    ["processing", { status: "processing", progress: 0.5 }],
+    ["processing", { status: "processing", progress: null }],
+    ["storing", { status: "starting" }],
+    ["storing", { status: "processing", progress: 0.9 }],
+    ["storing", { status: "succeeded", outputUrl: null }],
+    ["storing", { status: "failed" }],
+  ] as const;
+  test.each(SAID)("%s, then %j → unchanged: it writes nothing, and waits for no lock", async (status, said) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status, columns: { progress: 0.5 } });
+    await db.sql.begin(async (holder) => {
+      await holder`select from keyframe.predictions where id = ${id} for update`;
+      await db.sql.begin(async (sql) => {
+        expect(await providerSays(sql, { id, run: run ?? "", ...said })).toBe("unchanged");
+        const [row] = await sql`select pg_current_xact_id_if_assigned() is not null as written`;
+        expect(row?.written).toBe(false);
+      });
+    });
+  });
+});
+
+const FOLLOWED = "run-followed";
+const failed = (error_code: string, more: object = {}) => ({
+  ...{ status: "failed", error_code, error_retryable: true, error_stage: null, ...more },
+});
+const rejected = { status: "failed", failure: "content_rejected", error: "Change the prompt." } as const;
+/** What is said of runs of a prediction in its second attempt, and the answers; what it is then, and which runs are to be cancelled. */
+type Case = [what: string, of: Status, said: [answer: string, Partial<Saying>][], row: object, canceled: string[]];
+test.each<Case>([
+  [
+    "a run of an earlier attempt, while none is followed → followed; then that of the later one is stale",
+    "queued",
+    [
+      ["recorded", { run: "run-1", status: "starting" }],
+      ["stale", { run: "run-2", status: "starting", attempt: 2 }],
+    ],
+    { status: "starting", provider_prediction_id: "run-1" },
+    ["run-2"],
+  ],
+  [
+    "another run, while one is followed → stale and cancelled, unless it is over",
+    "processing",
+    ["processing", "succeeded", "failed", "canceled", "aborted"].map((status) => [
+      "stale",
+      { run: `run-${status}`, status },
+    ]),
+    { status: "processing", provider_prediction_id: FOLLOWED },
+    ["run-processing"],
+  ],
+  ...(["succeeded", "failed", "canceled"] as const).map(
+    (of): Case => [
+      `another run of one that has ${of}, such as a late answer → cancelled, unless it is over`,
+      of,
+      [
+        ["ended", { run: "run-late", status: "starting" }],
+        ["ended", { run: "run-over", status: "failed" }],
+      ],
+      { status: of },
+      ["run-late"],
+    ],
+  ),
+  ...(["failed", "canceled", "aborted"] as const).map(
+    (status): Case => [
+      `its run is ${status} → so it says`,
+      "processing",
+      [["recorded", { status }]],
+      failed(`provider_${status}`),
+      [],
+    ],
+  ),
+  [
+    "its run has no output → failed",
+    "processing",
+    [["recorded", { status: "succeeded", outputUrl: null }]],
+    failed("provider_no_output"),
+    [],
+  ],
+  ...(["input", "output", null] as const).map(
+    (error_stage): Case => [
+      `its content is rejected, stage ${error_stage} → failed with that stage, and not retryable`,
+      "processing",
+      [["recorded", { ...rejected, stage: error_stage }]],
+      failed("content_rejected", { error_message: rejected.error, error_retryable: false, error_stage }),
+      [],
+    ],
+  ),
+])("%s", async (_what, of, said, row, canceled) => {
+  const columns = { attempt: 2, ...(of === "queued" ? {} : { provider_prediction_id: FOLLOWED }) };
+  const { id } = await seedPrediction(db.sql, world, { status: of, columns });
+  for (const [answer, saying] of said)
+    expect(await providerSays(db.sql, { id, run: FOLLOWED, ...saying })).toBe(answer);
+  expect(await readRow(db.sql, id)).toMatchObject(row);
+  expect(await runsToCancel(db.sql)).toEqual(canceled);
+});
+
+test.each([0, 2, -1])("attempt %i, which never was → unknown, and nothing is kept of it", async (attempt) => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+  for (const said of ["run-never", run ?? ""])
+    expect(await providerSays(db.sql, { id, attempt, run: said, status: "starting" })).toBe("unknown");
+  expect((await submitsOf(db.sql, id)).map(({ provider_prediction_id }) => provider_prediction_id)).toEqual([run]);
+});
+
+test("a run that belongs to another prediction → unknown, and neither prediction moves", async () => {
+  const { run } = await seedPrediction(db.sql, world, { status: "starting" });
+  const other = await seedPrediction(db.sql, world, { status: "queued" });
+  expect(await providerSays(db.sql, { id: other.id, run: run ?? "", status: "succeeded" })).toBe("unknown");
+  expect((await readRow(db.sql, other.id)).status).toBe("queued");
+});
+
+test("the run of a canceled prediction has ended meanwhile → nothing to cancel any more", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  expect(await runsToCancel(db.sql)).toEqual([run]);
+  expect(await providerSays(db.sql, { id, run: run ?? "", status: "canceled" })).toBe("ended");
+  expect(await runsToCancel(db.sql)).toEqual([]);
+});
+
+describe("a run that failed because it could not read the images", () => {
+  const unreachable = { status: "failed", failure: "input_unreachable" as const };
+  const seedFailed = async () => {
+    const seeded = await seedPrediction(db.sql, world, { status: "processing", columns: { progress: 0.5 } });
+    const saying = { id: seeded.id, run: seeded.run ?? "" };
+    expect(await providerSays(db.sql, { ...saying, ...unreachable })).toBe("recorded");
+    return saying;
+  };
+  const submitAgain = async (id: string) => {
+    await makeDue(db.sql, id);
+    return (await claim(db.sql, 100)).find((task) => task.id === id);
+  };
+
+  test("→ queued again after a back-off, as a failure; the next claim submits it, with nothing to search for", async () => {
+    const { id } = await seedFailed();
+    expect(await readRow(db.sql, id)).toMatchObject({
+      ...{ status: "queued", provider_prediction_id: null, lease_token: null },
+      ...{ attempt: 1, failures: 1, retry_reason: "input_unreachable", progress: 0.5, started_at: expect.any(Date) },
+    });
+    const [wait] = await db.sql`
+      select extract(epoch from next_attempt_at - updated_at)::float as seconds from keyframe.predictions where id = ${id}`;
+    expect(wait?.seconds).toBeGreaterThan(1);
+    expect(await submitAgain(id)).toMatchObject({ task: "submit", attempt: 2, search_since: null });
+  });
+
+  test("its late and doubled callbacks, before the next run and after it → change nothing, and nothing is cancelled", async () => {
+    const saying = await seedFailed();
+    const before = await readRow(db.sql, saying.id);
+    const late = ["starting", "processing", "failed", "succeeded"];
+    for (const status of late) {
+      expect(await providerSays(db.sql, { ...saying, status })).toBe("given_up");
+    }
+    expect(await providerSays(db.sql, { ...saying, ...unreachable, foundBy: "name" })).toBe("given_up");
+    expect(await readRow(db.sql, saying.id)).toEqual(before);
+    expect(await runsToCancel(db.sql)).toEqual([]);
+
+    await submitAgain(saying.id);
+    const run = newRun();
+    expect(await providerSays(db.sql, { id: saying.id, attempt: 2, run, status: "starting" })).toBe("recorded");
+    expect(await providerSays(db.sql, { ...saying, ...unreachable })).toBe("stale");
+    // Its status in the API was processing, and does not go back.
+    expect(await readRow(db.sql, saying.id)).toMatchObject({ status: "processing", provider_prediction_id: run });
+  });
+
+  test("before the answer to its submit is recorded → that answer changes nothing", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "queued" });
+    const run = newRun();
+    expect(await providerSays(db.sql, { id, run, ...unreachable })).toBe("recorded");
+    expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("given_up");
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "input_unreachable" });
+  });
+
+  test("cancelled before the next submit → no run to cancel", async () => {
+    const { id } = await seedFailed();
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+
+  test("max_failures times → failed: every run may cost money", async () => {
+    await db.sql`update keyframe_private.settings set max_failures = 3`;
+    const { id } = await seedFailed();
+    for (const attempt of [2, 3]) {
+      await submitAgain(id);
+      const run = newRun();
+      await providerSays(db.sql, { id, attempt, run, status: "processing" });
+      expect((await readRow(db.sql, id)).failures).toBe(0);
+      expect(await providerSays(db.sql, { id, attempt, run, ...unreachable })).toBe("recorded");
+    }
+    expect(await readRow(db.sql, id)).toMatchObject(failed("input_unreachable"));
+    expect(await runsToCancel(db.sql)).toEqual([]);
+    await db.sql`update keyframe_private.settings set max_failures = default`;
+  });
+});
+
+const interrupted = { status: "failed", failure: "interrupted", error: "Director: unexpected error (E9828)" } as const;
+
+test("a run is interrupted at the provider → submitted once more; interrupted again → failed, retryable", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+  expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "provider_failed" });
+  await makeDue(db.sql, id);
+  expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
+  expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject(failed("provider_failed", { error_message: interrupted.error }));
+  expect(await runsToCancel(db.sql)).toEqual([]);
+});
+
+describe("asking the provider to cancel a run", () => {
+  let id: string;
+  const run = "run-late";
+  beforeEach(async () => {
+    ({ id } = await seedPrediction(db.sql, world, { status: "canceled", columns: { provider_prediction_id: null } }));
+    expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("ended");
+    await db.sql`delete from keyframe_private.provider_submits where provider_prediction_id is null`;
+  });
+  const recordNotCanceled = async (isUnknown = false) =>
+    (await db.sql`select keyframe_worker.record_run_not_canceled(${run}, ${isUnknown}) as found`)[0]?.found;
+  const submit = async () => (await submitsOf(db.sql, id))[0];
+
+  test.each(["canceled", "succeeded", "failed", "aborted"])(
+    "it is %s → recorded, and not asked again",
+    async (status) => {
+      const metrics = { predict_time: 1.5, resolution_target: "720p", with_audio: false };
+      expect(await providerSays(db.sql, { id, run, status, metrics })).toBe("ended");
+      expect(await recordNotCanceled()).toBe(false);
+      // What is said later does not change it.
+      await providerSays(db.sql, { id, run, status: "failed", metrics: { predict_time: 9 } });
+      expect(await submit()).toMatchObject({ outcome: status, metrics, cancel_due_at: null });
+    },
+  );
+
+  test("the provider does not know it any more → lost, and not asked again", async () => {
+    expect(await recordNotCanceled(true)).toBe(true);
+    expect(await submit()).toMatchObject({ outcome: "lost", cancel_due_at: null });
+  });
+
+  test("did not work → asked again after 10 s, 20 s, up to five minutes, for a day", async () => {
+    for (let time = 1; time <= 40; time++) {
+      expect(await recordNotCanceled()).toBe(true);
+      const [row] = await db.sql`
+        select extract(epoch from cancel_due_at - now())::int as wait from keyframe_private.provider_submits where prediction_id = ${id}`;
+      const wait = Math.min(time * 10, 300);
+      expect(row?.wait).toBeGreaterThan(wait - 3);
+      expect(row?.wait).toBeLessThanOrEqual(wait);
+    }
+    await db.sql`update keyframe_private.provider_submits set answered_at = now() - interval '25 hours'`;
+    await recordNotCanceled();
+    expect(await submit()).toMatchObject({ outcome: "lost", cancel_due_at: null });
+  });
+
+  test("is handed out by a claim as a task, and again once that lease ran out", async () => {
+    const cancels = async () => (await claim(db.sql)).filter(({ task }) => task === "cancel");
+    expect(await cancels()).toMatchObject([{ task: "cancel", id, provider_prediction_id: run, attempt: 1 }]);
+    expect(await cancels()).toEqual([]);
+    await db.sql`update keyframe_private.provider_submits set cancel_due_at = now() - interval '1 second'`;
+    expect((await cancels()).length).toBe(1);
+  });
+});
+
+/** Paths of files; a path without an ending in its address stands for `path=ending`. */
+const files = (...named: string[]) =>
+  named.map((one) => {
+    const [at = "", ending = "png"] = one.split("=");
+    return { at, url: `https://replicate.delivery/${at}${ending === "" ? "" : `.${ending}`}?token=a.txt` };
+  });
+test.each<[output: string[], row: string | null, found: string | null]>([
+  [["image"], null, "image"],
+  [["images[0]", "images[1]"], null, "images[0]"],
+  [["[0][0]", "[1][0]"], null, "[0][0]"],
+  [["video=mp4", "image", "log=txt"], null, "image"],
+  [["image=", "video=mp4"], null, "image"],
+  [["image="], null, "image"],
+  [["image=", "other"], null, "other"],
+  [["image", "mask"], null, null],
+  [["first=", "second="], null, null],
+  [["video=mp4"], null, null],
+  [["image", "mask"], "mask", "mask"],
+  [["image", "masks[0]", "masks[1]"], "masks", "masks[0]"],
+  [["masks[0]", "masks[1]"], "masks[1]", "masks[1]"],
+  [["image", "imagesmall"], "image", "image"],
+  [["image"], "images", "image"],
+  [["image", "mask"], "images", null],
+  [["images[0].url", "images[1].url"], null, "images[0].url"],
+  [["[0].image", "[0].mask"], null, null],
+  [["image=jfif", "log=txt"], null, "image"],
+  [["video=mp4", "image"], "video", "image"],
+  [["files[0]=json", "files[1]"], "files", "files[1]"],
+])(
+  "a frame whose run returns files at %j, of a model whose row names %s → %s is stored, or nothing",
+  async (output, row, found) => {
+    await db.sql.begin(async (sql) => {
+      await sql`update keyframe.models set output = ${row} where model is not null`;
+      const { id } = await seedPrediction(sql, world, {
+        status: "processing",
+        columns: { provider_prediction_id: FOLLOWED },
+      });
+      const all = files(...output);
+      const said = { id, run: FOLLOWED, status: "succeeded", outputUrl: null, outputFiles: all };
+      expect(await providerSays(sql, said)).toBe("recorded");
+      const now = await readRow(sql, id);
+      if (found === null) {
+        expect(now).toMatchObject({ status: "failed", error_code: "output_not_usable", error_retryable: false });
+        expect(now.error_message).toContain(
+          `It has: ${all.map(({ at }) => at).join(", ")}. An administrator has to name it in the column output of the model google/nano-banana${row === null ? "." : `, which has ${row}.`}`,
+        );
+      } else
+        expect(now).toMatchObject({ status: "storing", provider_output_url: all.find(({ at }) => at === found)?.url });
+      await sql`update keyframe.models m set output = null where m.output is not null`;
+    });
+  },
+);
+
+test("a run with one file at two places → it is stored; with very many files → the sentence still says what to do", async () => {
+  await db.sql.begin(async (sql) => {
+    const url = "https://replicate.delivery/a.png";
+    const seed = { status: "processing", columns: { provider_prediction_id: FOLLOWED } } as const;
+    const { id } = await seedPrediction(sql, world, seed);
+    const twice = ["image", "files[0]"].map((at) => ({ at, url }));
+    await providerSays(sql, { id, run: FOLLOWED, status: "succeeded", outputUrl: null, outputFiles: twice });
+    expect(await readRow(sql, id)).toMatchObject({ status: "storing", provider_output_url: url });
+  });
+  await db.sql.begin(async (sql) => {
+    const seed = { status: "processing", columns: { provider_prediction_id: "run-of-many" } } as const;
+    const { id } = await seedPrediction(sql, world, seed);
+    const outputFiles = files(...Array.from({ length: 100 }, (_, index) => `${"field".repeat(15)}${index}`));
+    await providerSays(sql, { id, run: "run-of-many", status: "succeeded", outputUrl: null, outputFiles });
+    expect((await readRow(sql, id)).error_message).toMatch(/in the column output of the model google\/nano-banana\.$/);
+  });
+});
+
+test("a run without the file that the model's row names → its only file is stored, and Postgres logs the row to correct", async () => {
+  const logged: (string | undefined)[] = [];
+  const sql = postgres(db.url, { max: 1, onnotice: ({ severity, message }) => logged.push(`${severity}: ${message}`) });
+  await sql`update keyframe.models set output = 'video' where model = 'google/nano-banana'`;
+  const { id } = await seedPrediction(sql, world, {
+    status: "processing",
+    columns: { provider_prediction_id: FOLLOWED },
+  });
+  const outputFiles = files("image");
+  const said = { id, run: FOLLOWED, status: "succeeded", outputUrl: null, outputFiles };
+  expect(await providerSays(sql, said)).toBe("recorded");
+  expect((await readRow(sql, id)).provider_output_url).toBe(outputFiles[0]?.url);
+  expect(logged).toContain(
+    `WARNING: The run of prediction ${id} has no file at video, which the row of the model google/nano-banana for first-frame names in output.`,
+  );
+  await sql`update keyframe.models set output = null where model = 'google/nano-banana'`;
+  await sql.end();
+});

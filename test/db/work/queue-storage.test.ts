@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { addEndpoint, call, exchange, resultOf, seedDeliveries } from "../../support/database/webhooks.ts";
+
+const db = useDatabase();
+
+describe("what is written again and again is updated in place, so that no index is written", () => {
+  /** Updates of a table while something is done, and how many of them were HOT. */
+  async function updates(
+    table: string,
+    work: (sql: Parameters<Parameters<typeof db.sql.begin>[1]>[0]) => Promise<unknown>,
+  ) {
+    return await db.sql.begin(async (sql) => {
+      const read = async () => {
+        const [row] = await sql<{ all: number; hot: number }[]>`
+          select n_tup_upd::int as all, n_tup_hot_upd::int as hot from pg_stat_xact_user_tables where relid = ${table}::regclass`;
+        return row ?? { all: 0, hot: 0 };
+      };
+      const before = await read(); // what this session did before may still be in them
+      await work(sql);
+      const after = await read();
+      return { all: after.all - before.all, hot: after.hot - before.hot };
+    });
+  }
+
+  test("the hour of an endpoint, counted up 20 times", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 100 });
+    await seedDeliveries(db.sql, endpoint, 21);
+    const { deliveries } = await exchange(db.sql);
+    const started_at = new Date().toISOString();
+    const record = (sql: Parameters<typeof exchange>[0], of: typeof deliveries) =>
+      exchange(sql, {
+        results: of.map((delivery) => resultOf(delivery, { status_code: 200, started_at })),
+        held: [],
+        maxLanes: 0,
+      });
+    await record(db.sql, deliveries.slice(0, 1));
+    const found = await updates("keyframe_private.webhook_hours", async (sql) => {
+      for (const delivery of deliveries.slice(1)) await record(sql, [delivery]);
+    });
+    expect(found).toEqual({ all: 20, hot: 20 });
+  });
+
+  test("the bucket of an owner who reads five times", async () => {
+    const world = await addWorld(db);
+    await call(db, world.owner, "list_projects", {});
+    const found = await updates("keyframe_private.rate_buckets", async (sql) => {
+      await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+      await sql`select keyframe.list_projects() from generate_series(1, 5)`;
+    });
+    expect(found).toEqual({ all: 5, hot: 5 });
+  });
+
+  test("the run that a prediction follows, spoken of 10 times → is not written at all", async () => {
+    const world = await addWorld(db);
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    const found = await updates("keyframe_private.provider_submits", async (sql) => {
+      for (let said = 1; said <= 10; said++)
+        await sql`select keyframe_worker.record_provider_state(${id}, 1, ${run}, 'processing', null, ${said / 20})`;
+    });
+    expect(found).toEqual({ all: 0, hot: 0 });
+  });
+});
+
+test("events and deliveries → have identifiers of version 7, in the order in which they were made", async () => {
+  const before = Date.now();
+  const endpoint = await addEndpoint(db.sql, null);
+  for (let i = 0; i < 2; i++) {
+    await seedDeliveries(db.sql, endpoint, 1);
+    await db.sql`select pg_sleep(0.002)`; // the clock they are made of ticks in milliseconds
+  }
+  for (const table of ["keyframe.webhook_events", "keyframe.webhook_deliveries"]) {
+    const rows = await db.sql<{ id: string }[]>`select id from ${db.sql(table)} order by created_at desc limit 2`;
+    const ids = rows.map(({ id }) => id);
+    expect(ids.toSorted()).toEqual(ids.toReversed());
+    for (const id of ids) {
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      const at = Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
+      expect([at >= before - 1, at <= Date.now() + 1]).toEqual([true, true]);
+    }
+  }
+});

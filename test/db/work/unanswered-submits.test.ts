@@ -1,0 +1,164 @@
+import { beforeEach, expect, test } from "vitest";
+import { claim, makeSearchesDue, providerSays, readRow, retryLater, submitsOf } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
+
+// A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
+const db = useDatabase();
+const world = useWorld(db);
+beforeEach(
+  () => db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`,
+);
+
+const RECENTLY = new Date(Date.now() - 60_000);
+
+/** A prediction whose submit had no answer and is not tried again yet. */
+const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
+  seedPrediction(db.sql, world, { columns, unanswered });
+
+const sweep = async () => void (await db.sql`select keyframe_private.sweep()`);
+const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
+
+test.each<
+  [how: string, isSearched: boolean, columns: Row, end: (id: string, lease: string | null) => Promise<unknown>]
+>([
+  ["past its deadline", true, { deadline_at: new Date(0), lease_token: null }, sweep],
+  ["its workers died too often", true, { failures: 7 }, sweep],
+  [
+    "its failures are used up",
+    true,
+    { failures: 7 },
+    (id, lease) => retryLater(db.sql, id, lease, { answered: false }),
+  ],
+  [
+    "its failures are used up, and the last was an answer",
+    false,
+    { failures: 7 },
+    (id, lease) => retryLater(db.sql, id, lease),
+  ],
+])("%s → failed, and a submit without an answer is searched for: %s", async (_how, isSearched, columns, end) => {
+  const { id, lease } = await seedUnanswered(columns);
+  await end(id, lease);
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
+  expect(await isUnanswered(id)).toBe(isSearched);
+  expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
+});
+
+test("refused by the provider, which is an answer → no search, also when it was cancelled meanwhile", async () => {
+  for (const isCanceled of [false, true]) {
+    const { id, lease } = await seedUnanswered();
+    if (isCanceled) await db.sql`select keyframe_private.mark_canceled(${id})`;
+    const [row] = await db.sql`
+      select keyframe_worker.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false, attempt_without_run => 1) as done`;
+    expect(row?.done).toBe(!isCanceled);
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run", search_due_at: null }]);
+    await makeSearchesDue(db.sql);
+    expect(await claim(db.sql)).toEqual([]);
+  }
+});
+
+test("the second submit is refused for good, the first had no answer → the first is searched for", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  const [task] = await claim(db.sql);
+  expect(task).toMatchObject({ task: "submit", attempt: 2, search_attempt: 1 });
+  await db.sql`
+    select keyframe_worker.fail_prediction(${id}, ${task?.lease_token ?? null}, 'provider_rejected_input', 'No.', false, attempt_without_run => 2)`;
+  await makeSearchesDue(db.sql);
+  expect(await claim(db.sql)).toMatchObject([{ task: "search", id, attempt: 1 }]);
+});
+
+test("an earlier submit calls back while the second is under way → followed; what the second may have made is searched for", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
+  expect(await providerSays(db.sql, { id, run: "run-1", attempt: 1 })).toBe("recorded");
+  await makeSearchesDue(db.sql);
+  const [search] = (await claim(db.sql)).filter(({ task }) => task === "search");
+  expect(search).toMatchObject({ id, attempt: 2 });
+  expect(await providerSays(db.sql, { id, run: "run-2", attempt: 2, foundBy: "name" })).toBe("stale");
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { attempt: 1, provider_prediction_id: "run-1", cancel_due_at: null },
+    { attempt: 2, provider_prediction_id: "run-2", cancel_due_at: expect.any(Date) },
+  ]);
+});
+
+test("its run is found before the next submit → that of the first attempt; the second was not sent", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
+  const found = { id, run: "run-found", attempt: 1, foundBy: "name", attemptWithoutRun: 2 } as const;
+  expect(await providerSays(db.sql, found)).toBe("recorded");
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { attempt: 1, provider_prediction_id: "run-found", outcome: null },
+    { attempt: 2, provider_prediction_id: null, outcome: "no_run" },
+  ]);
+});
+
+const prune = () =>
+  db.sql.begin(async (sql) => {
+    await sql`set local lock_timeout = '1s'`; // what waits for anybody fails
+    await sql`select keyframe_private.prune()`;
+  });
+const LONG_AGO = new Date(Date.now() - 25 * 3_600_000);
+/** A prediction that ended with a submit that is unanswered for longer than a day. */
+const seedGivenUp = (status: "failed" | "canceled", columns: Row = {}, unanswered = LONG_AGO) =>
+  seedPrediction(db.sql, world, { status, columns: { provider_prediction_id: null, ...columns }, unanswered });
+
+test.for(["failed", "canceled"] as const)(
+  "unanswered for a day, %s → lost, for no run goes on so long; the prompt goes",
+  async (status) => {
+    const { id } = await seedGivenUp(status);
+    await prune();
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", search_task: null, search_due_at: null }]);
+    expect(await claim(db.sql)).toEqual([]);
+  },
+);
+
+test("a lost submit whose run calls back after all → its run is known, and to be cancelled", async () => {
+  const { id } = await seedGivenUp("canceled");
+  await prune();
+  expect(await providerSays(db.sql, { id, run: "run-late" })).toBe("ended");
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { provider_prediction_id: "run-late", outcome: null, ended_at: null, cancel_due_at: expect.any(Date) },
+  ]);
+});
+
+test("not unanswered for a day yet, being searched for, or still to be submitted → the pruning leaves it", async () => {
+  const young = await seedGivenUp("failed", {}, new Date(Date.now() - 23 * 3_600_000));
+  const sought = await seedGivenUp("canceled", { next_attempt_at: new Date(Date.now() + 60_000) });
+  const queued = await seedUnanswered({}, LONG_AGO);
+  await prune();
+  for (const { id } of [young, sought, queued]) expect(await isUnanswered(id)).toBe(true);
+  await makeSearchesDue(db.sql);
+  await prune();
+  expect(await isUnanswered(sought.id)).toBe(false);
+});
+
+test("past 13 months → pruned, unless it has not ended", async () => {
+  const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
+  const open = await seedPrediction(db.sql, world, { status: "processing" });
+  const age = (interval: string) =>
+    db.sql`update keyframe_private.provider_submits set created_at = now() - ${interval}::interval`;
+  await age("394 days");
+  await prune();
+  expect(await submitsOf(db.sql, id)).toHaveLength(1);
+  await age("398 days");
+  await prune();
+  expect([await submitsOf(db.sql, id), await submitsOf(db.sql, open.id)]).toMatchObject([[], [{ outcome: null }]]);
+});
+
+test("sums of costs past 13 months → pruned, those that somebody holds later, younger ones never", async () => {
+  const days = async () =>
+    (
+      await db.sql`
+        select (now() at time zone 'UTC')::date - day as age from keyframe_private.daily_costs where model = 'm' order by 1`
+    ).map(({ age }) => age);
+  await db.sql`
+    insert into keyframe_private.daily_costs (owner_id, day, step, model, is_merged)
+    select ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm', true from unnest(array[394, 398, 399]) age`;
+  await db.sql.begin(async (open) => {
+    await open`select from keyframe_private.daily_costs where model = 'm' order by day limit 1 for update`;
+    await prune();
+    expect(await days()).toEqual([394, 399]);
+  });
+  await prune();
+  expect(await days()).toEqual([394]);
+});

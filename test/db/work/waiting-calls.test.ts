@@ -1,0 +1,154 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { claim } from "../../support/database/calls.ts";
+import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { untilACallWaits } from "../../support/database/waiting.ts";
+import { addEndpoint, clearWebhooks, exchange, resultOf, seedDeliveries } from "../../support/database/webhooks.ts";
+
+const db = useDatabase();
+const world = useWorld(db);
+let endpoint: string;
+beforeEach(async () => {
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
+  await clearWebhooks(db.sql);
+  endpoint = await addEndpoint(db.sql, null);
+});
+
+/** More than a call waits (keyframe_private.wait_for_due). */
+const LONG_MS = 20_000;
+const LONGEST_WAIT_MS = 1_000;
+
+/** How long the quickest of five took: a busy machine makes one slow, but not each. */
+async function quickest(work: () => Promise<unknown>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let time = 0; time < 5 && least >= LONGEST_WAIT_MS; time++) {
+    const start = performance.now();
+    await work();
+    least = Math.min(least, performance.now() - start);
+  }
+  return least;
+}
+
+/** Calls, each as long as it may wait, until one brings something. */
+async function bring(call: (waitMs: number) => Promise<object[]>): Promise<object[]> {
+  for (let calls = 1; calls < 20; calls++) {
+    const answer = await call(LONG_MS);
+    if (answer.length > 0) return answer;
+  }
+  throw new Error("Twenty calls brought nothing.");
+}
+
+/** The two calls that wait: how each comes by work, and what it brings. */
+const CALLS = {
+  claim_predictions: {
+    worker: "generate",
+    makeDue: async (next_attempt_at: Date) =>
+      (await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null, next_attempt_at } })).id,
+    call: (waitMs: number): Promise<object[]> => claim(db.sql, 10, 60, 0, waitMs),
+  },
+  exchange_deliveries: {
+    worker: "deliver",
+    makeDue: async (next_attempt_at: Date) => (await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at }))[0],
+    call: async (waitMs: number): Promise<object[]> => (await exchange(db.sql, { waitMs })).deliveries,
+  },
+};
+
+describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) => {
+  test("nothing due → comes back empty when its time is up, after a second at the latest", async () => {
+    for (const [waitMs, least] of [
+      [200, 150],
+      [LONG_MS, 900],
+    ] as const) {
+      // On a busy machine a slow check can end the wait before its time (keyframe_private.wait_for_due), but not each time.
+      let longest = 0;
+      for (let time = 0; time < 5 && longest <= least; time++) {
+        const start = performance.now();
+        expect(await call(waitMs)).toEqual([]);
+        longest = Math.max(longest, performance.now() - start);
+      }
+      expect(longest).toBeGreaterThan(least);
+      expect(longest).toBeLessThan(LONG_MS);
+    }
+  });
+
+  test("something is due already → no wait", async () => {
+    const due = await quickest(async () => {
+      const id = await makeDue(new Date(Date.now() - 1_000));
+      expect(await call(LONG_MS)).toMatchObject([{ id, attempt: 1 }]);
+      await db.sql`truncate keyframe_private.lanes`;
+      await db.sql`delete from keyframe.webhook_events`;
+    });
+    expect(due).toBeLessThan(LONGEST_WAIT_MS);
+  });
+
+  test("something is committed meanwhile → brings it", async () => {
+    const waiting = bring(call);
+    await untilACallWaits(db.sql);
+    const id = await makeDue(new Date(Date.now() - 1_000));
+    expect(await waiting).toMatchObject([{ id, attempt: 1 }]);
+  });
+
+  test("something becomes due meanwhile → brings it then, and not before", async () => {
+    const at = Date.now() + 300;
+    const id = await makeDue(new Date(at));
+    expect(await bring(call)).toMatchObject([{ id }]);
+    expect(Date.now()).toBeGreaterThanOrEqual(at);
+  });
+
+  test("a second call that would wait → comes back at once: one connection is enough for waiting", async () => {
+    await db.sql.begin(async (sql) => {
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`keyframe ${worker} waits`}, 0))`; // as the first one holds it
+      expect(await quickest(() => call(LONG_MS))).toBeLessThan(LONGEST_WAIT_MS);
+    });
+  });
+});
+
+test("a prediction that became due during the wait → leased from then on, its first submit with nothing to search for", async () => {
+  const id = await CALLS.claim_predictions.makeDue(new Date(Date.now() + 300));
+  expect(await CALLS.claim_predictions.call(LONG_MS)).toMatchObject([{ id, task: "submit", search_since: null }]);
+  const [row] = await db.sql<{ left: number }[]>`
+    select extract(epoch from next_attempt_at - updated_at)::float8 as left from keyframe.predictions where id = ${id}`;
+  expect(row?.left).toBe(60);
+});
+
+test("due at an endpoint whose lane is leased, or that is disabled → waits on for something else", async () => {
+  await seedDeliveries(db.sql, endpoint, 20);
+  await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { enabled: false }), 3);
+  expect((await exchange(db.sql)).deliveries).toHaveLength(16);
+  const waiting = bring(CALLS.exchange_deliveries.call);
+  await untilACallWaits(db.sql);
+  const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+  expect(await waiting).toMatchObject([{ id }]);
+});
+
+test("files are to be removed, while others are being removed → nothing is due: a claim would bring none of them", async () => {
+  const addFile = () =>
+    db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', gen_random_uuid()::text)`;
+  await addFile();
+  expect(await claim(db.sql)).toMatchObject([{ task: "remove" }]);
+  await addFile();
+  expect(await claim(db.sql)).toEqual([]);
+  const [row] = await db.sql`select keyframe_private.has_due_task(clock_timestamp()) is true as due`;
+  expect(row?.due).toBe(false);
+});
+
+test("with results → they are recorded without a wait", async () => {
+  await seedDeliveries(db.sql, endpoint, 1);
+  const { deliveries } = await exchange(db.sql);
+  const results = deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
+  expect((await exchange(db.sql, { results, waitMs: LONG_MS })).recorded).toBe(1);
+  // Results that count no more are taken as fast.
+  expect(await quickest(() => exchange(db.sql, { results, waitMs: LONG_MS }))).toBeLessThan(LONGEST_WAIT_MS);
+});
+
+test("the heartbeat → is not delayed by the wait of the call that recorded it", async () => {
+  await exchange(db.sql, { heartbeatMs: 60_000 });
+  const waiting = exchange(db.sql, { heartbeatMs: 60_000, waitMs: LONG_MS });
+  await untilACallWaits(db.sql);
+  // The row is not locked: another claim records its heartbeat too.
+  await exchange(db.sql, { heartbeatMs: 0 });
+  const [row] =
+    await db.sql`select alive_until = '-infinity' as ended from keyframe_private.worker_heartbeats where function_name = 'deliver'`;
+  expect(row?.ended).toBe(true);
+  await waiting;
+});

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { createCallTurns } from "../../../supabase/functions/api/rows/call-turns.ts";
+
+const session = (sub: string) => `e30.${btoa(JSON.stringify({ sub }))}.signature`;
+const [anna, berta] = [session("anna"), session("berta")];
+
+/** A call of the database that ends when told to. */
+function createCalls() {
+  const open: (() => void)[] = [];
+  const call = () => new Promise<void>((end) => open.push(end));
+  const endOne = async () => {
+    open.shift()?.();
+    await new Promise((resolve) => setTimeout(resolve));
+  };
+  return { open, call, endOne };
+}
+
+test("ten calls of one caller at once → six go to the database, the others as those end; another caller's go at once", async () => {
+  const { open, call, endOne } = createCalls();
+  const takeTurn = createCallTurns();
+  const byServer = { secretKey: "sb_secret_1", userId: "anna" };
+  const calls = Promise.all(Array.from({ length: 10 }, (_, i) => takeTurn(i % 2 ? anna : byServer, call)));
+  expect(open).toHaveLength(6);
+  const others = [takeTurn(berta, call), takeTurn({ secretKey: "sb_secret_1", userId: "carla" }, call)];
+  expect(open).toHaveLength(8);
+  await endOne();
+  expect(open).toHaveLength(8);
+  while (open.length > 0) await endOne();
+  await Promise.all([calls, ...others]);
+});
+
+test("more than 64 wait → rate_limited with Retry-After; the secret key and anonymous callers have no turns", async () => {
+  const { open, call, endOne } = createCalls();
+  const takeTurn = createCallTurns();
+  const calls = Array.from({ length: 70 }, () => takeTurn(anna, call));
+  await expect(takeTurn(anna, call)).rejects.toMatchObject({
+    code: "rate_limited",
+    extra: { headers: { "Retry-After": "1" } },
+  });
+  const free = Array.from({ length: 20 }, (_, i) => takeTurn(i % 2 ? null : "sb_secret_1", call));
+  expect(open).toHaveLength(26);
+  while (open.length > 0) await endOne();
+  await Promise.all([...calls, ...free]);
+});
+
+test("a call that fails → its turn goes on", async () => {
+  const takeTurn = createCallTurns();
+  const calls = Array.from({ length: 20 }, () => takeTurn(anna, () => Promise.reject(new Error("away"))));
+  expect(await Promise.allSettled(calls)).toHaveLength(20);
+  expect(await takeTurn(anna, async () => 1)).toBe(1);
+});

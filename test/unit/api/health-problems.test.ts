@@ -1,0 +1,445 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Blocker, LastKick, Part, ServiceFigures, WorkerFigures } from "../../../shared/contract/service.ts";
+import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
+import { isOlder } from "../../../supabase/functions/api/routes/health.ts";
+import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
+import { type AllFigures, sampleFigures } from "./figures.ts";
+import { OWNER, SECRET_KEY, startApi } from "./fixture.ts";
+
+const NO_KICK: LastKick = {
+  outcome: "none",
+  status: null,
+  error: null,
+  madeSeconds: null,
+  acknowledgedAfterSeconds: null,
+};
+const JOB = {
+  ...{ scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0, lastError: null, isLate: false },
+};
+
+const WORKER: WorkerFigures = {
+  ...{ claimedSeconds: 1, oldestKickSeconds: null, slowestKickSeconds: 0.01, callSeconds: 0.004, slowRequests: 0 },
+  places: { of: 32, open: 30, slow: [{ name: "acme/slow", open: 3 }] },
+};
+const PERIOD = { settledMicros: 0, heldMicros: 0, unknownMicros: 0, budgetMicros: null, leftMicros: null };
+const COSTS: AllFigures["costs"] = {
+  ...{ today: PERIOD, month: PERIOD, unknownSubmits: 3, cheapestStartMicros: 67_000, spendingStopped: false },
+};
+const NOT_DUE = {
+  submit: 29.9,
+  poll: 29.9,
+  store: null,
+  cancel: null,
+  search: null,
+  remove: 3599,
+  delivery: 29.9,
+  slot: null,
+};
+const BLOCKER: Blocker = {
+  ...{ pid: 7, role: "app", seconds: 20.6, isIdle: false, blocks: 0, tables: "keyframe.projects", locksTables: false },
+};
+const CALLER = { ownerId: OWNER, calls: 6, called: "read_usage", seconds: 4.4 };
+const ASIDE = {
+  ...{
+    kind: "prune",
+    subject: "delete keyframe.lanes x",
+    code: "P0001",
+    reason: "An app keeps it.",
+    failures: 1,
+    seconds: 70,
+  },
+};
+
+/** Of a service where all is well, but for what is given. */
+function figures(parts: Partial<ServiceFigures> = {}): AllFigures {
+  const sample = sampleFigures();
+  return {
+    ...sample,
+    deliveries: { ...sample.deliveries, unsignedEndpoints: 0 },
+    kicks: { ...sample.kicks, othersUnsent: 0, oldestUnsentSeconds: null },
+    lastKicks: { generate: NO_KICK, deliver: NO_KICK },
+    workers: { generate: WORKER, deliver: WORKER },
+    settings: { isReadOnly: false, hasSettings: true, missingSecrets: [], clockBackSeconds: null },
+    due: NOT_DUE,
+    setAside: { count: 1, kinds: { claim: 1 }, oldest: { ...ASIDE, code: "55P03", seconds: 19.9 } },
+    calls: { slow: 4, slowest: "read_usage", slowestSeconds: 9, owners: [] },
+    jobs: { sweep: JOB, "merge-costs": JOB },
+    costs: COSTS,
+    ...(parts as Partial<AllFigures>), // a part may be null: that is what problemsOf takes
+  };
+}
+const afterKick = (kick: Partial<LastKick>, oldestKickSeconds: number | null = null) =>
+  problemsOf(
+    figures({
+      lastKicks: { generate: NO_KICK, deliver: { ...NO_KICK, madeSeconds: 1, ...kick } },
+      workers: { generate: WORKER, deliver: { ...WORKER, oldestKickSeconds } },
+    }),
+  );
+const ofDeliver = (worker: Partial<WorkerFigures>) =>
+  problemsOf(figures({ workers: { generate: WORKER, deliver: { ...WORKER, ...worker } } }));
+
+describe("no problem", () => {
+  test.each<[string, Partial<LastKick>, number?]>([
+    ["no kick since the database started", NO_KICK],
+    ["no answer yet, or not kept any more", { outcome: "unanswered", madeSeconds: 90_000 }],
+    ["accepted and acknowledged", { outcome: "accepted", status: 202, acknowledgedAfterSeconds: 0.01 }],
+    ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202 }, 19],
+    [
+      "answered too late, and acknowledged",
+      { outcome: "failed", error: "Timeout was reached", acknowledgedAfterSeconds: 6 },
+    ],
+    ["answered by a gateway, and acknowledged", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
+  ])("%s", (_, kick, oldest) => {
+    expect(afterKick(kick, oldest)).toEqual([]);
+  });
+
+  test("a kick that is to be sent within the next seconds; a job that failed, and is not late", () => {
+    const kicks = { ...figures().kicks, unsent: 1, oldestUnsentSeconds: 19.9 };
+    expect(problemsOf(figures({ kicks, jobs: { prune: { ...JOB, failures: 1, lastError: "it broke" } } }))).toEqual([]);
+  });
+});
+
+describe("a kick that did not get through → one problem, which names the function and says what to do", () => {
+  test.each<[string, Partial<LastKick>, string, string]>([
+    ["no Vault", { outcome: "not_made", error: "The Vault lacks it." }, "(The Vault lacks it)", "Deploy again"],
+    [
+      "refused",
+      { outcome: "answered", status: 401 },
+      "401",
+      "keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET",
+    ],
+    ["nobody there", { outcome: "answered", status: 404 }, "404", "deliver is not deployed"],
+    ["a function that fails", { outcome: "answered", status: 503 }, "503", "Its log says why"],
+    ["a page of another server", { outcome: "answered", status: 200 }, "200", "another server answers there"],
+    ["too slow", { outcome: "failed", error: "Timeout was reached" }, "(Timeout was reached)", "its log says why"],
+    [
+      "no connection",
+      { outcome: "failed", error: "Couldn't connect to server" },
+      "(Couldn't connect to server)",
+      "keyframe_functions_url in the Vault is wrong",
+    ],
+    ["no claim since", { outcome: "accepted", status: 202 }, "20 s ago", "its log says why"],
+    [
+      "no claim since, and the sweep's newest kick is not answered yet",
+      { outcome: "unanswered" },
+      "20 s ago",
+      "its log says why",
+    ],
+  ])("%s", (_, kick, what, advice) => {
+    const [problem = "", ...others] = afterKick(kick, 20);
+    expect(others).toEqual([]);
+    for (const words of ["deliver", what, advice]) expect(problem).toContain(words);
+    expect(problem).not.toMatch(/generate|null|undefined|\.\./);
+    expect(problem).toMatch(/^[A-Za-z_].*\.$/);
+  });
+});
+
+test("a worker whose calls take less than a second, with nine slow requests, or whose last word is old → none", () => {
+  expect(ofDeliver({ callSeconds: 0.999, slowRequests: 9 })).toEqual([]);
+  expect(ofDeliver({ callSeconds: 1.5, slowRequests: 10, claimedSeconds: 60 })).toEqual([]);
+});
+
+test.each<[string, Partial<ServiceFigures>, RegExp]>([
+  [
+    "endpoints whose secrets cannot be decrypted",
+    { deliveries: { ...figures().deliveries, unsignedEndpoints: 2 } },
+    /^2 webhook endpoints cannot be signed for: .* rotate their secrets\.$/,
+  ],
+  [
+    "a transaction that has locked rows",
+    { blockers: [BLOCKER] },
+    /^A transaction of app has been open for 21 s and has locked rows of keyframe\.projects: .*pg_terminate_backend\(7\)/,
+  ],
+  [
+    "a transaction that has locked a table, and others that wait behind one another",
+    { blockers: [{ ...BLOCKER, locksTables: true, isIdle: true, blocks: 3 }] },
+    /^A transaction of app \(idle\) has been open for 21 s and has locked keyframe\.projects: 3 sessions wait for it\. .*pg_terminate_backend\(7\)/,
+  ],
+  [
+    "a transaction that holds what is not Keyframe's, and that others wait for",
+    { blockers: [{ ...BLOCKER, tables: null, blocks: 1 }] },
+    /^A transaction of app has been open for 21 s: 1 session waits for it\. .*pg_terminate_backend\(7\)/,
+  ],
+  [
+    "a prepared transaction",
+    { blockers: [{ ...BLOCKER, pid: 0, role: null, seconds: null, tables: null, blocks: 2 }] },
+    /^A prepared transaction .*2 sessions wait for it\. pg_prepared_xacts .*rollback prepared/,
+  ],
+  [
+    "parts that are locked, by somebody who has gone",
+    {
+      predictions: null,
+      costs: null,
+      unread: [
+        { part: "predictions", code: "55P03" },
+        { part: "costs", code: "55P03" },
+      ],
+    },
+    /^Locked for over 0\.3 s, so not read: predictions, costs\. The locks are released by now: ask again\.$/,
+  ],
+  [
+    "parts that there was no time for",
+    { costs: null, unread: [{ part: "costs", code: "57014" }] },
+    /^Not read in time: costs\. Postgres is slow/,
+  ],
+  [
+    "a part that fails",
+    { costs: null, unread: [{ part: "costs", code: "22003" }] },
+    /^These figures cannot be read: costs \(22003\)\. The log of Postgres says why\.$/,
+  ],
+  [
+    "a read-only database",
+    { settings: { ...figures().settings, isReadOnly: true } },
+    /^The database is read-only: starts, changes and deliveries fail\. .*disk/,
+  ],
+  [
+    "no row of settings",
+    { settings: { ...figures().settings, hasSettings: false } },
+    /^The row of keyframe_private\.settings is missing: .*default values\. It begins with spending stopped/,
+  ],
+  [
+    "a Vault without a secret",
+    { settings: { ...figures().settings, missingSecrets: ["keyframe_kick_secret"] } },
+    /^The Vault lacks keyframe_kick_secret: .* Deploy again/,
+  ],
+  [
+    "a clock that was set back",
+    { settings: { ...figures().settings, clockBackSeconds: 3600.4 } },
+    /^The database's clock was set back by 3600 s: .*time synchronisation/,
+  ],
+  [
+    "a row that a job leaves out",
+    { setAside: { count: 1, kinds: { prune: 1 }, oldest: ASIDE } },
+    /^1 row fails and is left out \(prune: 1\), such as prune delete keyframe\.lanes x for 70 s: An app keeps it \(P0001\)\. .*set_aside\.$/,
+  ],
+  [
+    "rows whose claim waits for somebody's lock for long",
+    { setAside: { count: 3, kinds: { claim: 2, admit: 1 }, oldest: { ...ASIDE, code: "55P03", seconds: 20 } } },
+    /^3 rows fail and are left out \(claim: 2, admit: 1\)/,
+  ],
+  [
+    "many long calls",
+    { calls: { slow: 5, slowest: "read_usage", slowestSeconds: 9.6, owners: [] } },
+    /^5 database calls have run for over 2 s, the longest for 10 s, most of them read_usage: .*rate_limits/,
+  ],
+  [
+    "an owner with many calls that take long",
+    { calls: { slow: 0, slowest: null, slowestSeconds: null, owners: [CALLER] } },
+    /^Owner 7d3f1c52-\S+ has 6 database calls at once that have taken 4 s together, most of them read_usage: .*max_calls_per_owner.*ban the account/,
+  ],
+  [
+    "a model that takes many places",
+    {
+      workers: {
+        generate: {
+          ...WORKER,
+          places: {
+            of: 32,
+            open: 32,
+            slow: [
+              { name: "acme/slow", open: 4 },
+              { name: "cdn.example", open: 3 },
+            ],
+          },
+        },
+        deliver: WORKER,
+      },
+    },
+    /^Of the 32 requests that generate makes at once, many wait for something slow: 4 for acme\/slow\. .*enabled = false/,
+  ],
+  [
+    "work that is late",
+    { due: { ...NOT_DUE, submit: 30, delivery: 44.4, remove: 3600 } },
+    /^Work is due and not done: a submit to the provider for 30 s, the removal of a file for 3600 s, a delivery for 44 s\. /,
+  ],
+  [
+    "late deliveries, most of them of one owner",
+    {
+      due: { ...NOT_DUE, delivery: 44.4 },
+      deliveries: {
+        ...figures().deliveries,
+        unsignedEndpoints: 0,
+        largest: [{ ownerId: OWNER, subject: "e1", count: 90, of: 120 }],
+      },
+    },
+    /^Work is due and not done: a delivery for 44 s\. 90 of 120 pending deliveries are of owner 7d3f1c52-\S+, most of them to endpoint e1: .*webhook_endpoints set enabled = false/,
+  ],
+  [
+    "late submits, most of them of one owner",
+    {
+      due: { ...NOT_DUE, submit: 31 },
+      predictions: {
+        ...figures().predictions,
+        largest: [{ ownerId: OWNER, subject: "acme/slow", count: 500, of: 1000 }],
+      },
+    },
+    /^Work is due and not done: a submit to the provider for 31 s\. 500 of 1000 due predictions are of owner 7d3f1c52-\S+, most of them of the model acme\/slow: .*max_active_per_owner/,
+  ],
+  [
+    "late submits of many owners",
+    {
+      due: { ...NOT_DUE, submit: 31 },
+      predictions: {
+        ...figures().predictions,
+        largest: [{ ownerId: OWNER, subject: "acme/slow", count: 499, of: 1000 }],
+      },
+    },
+    /^Work is due and not done: a submit to the provider for 31 s\. If nothing else here says why/,
+  ],
+  [
+    "a kick behind others' requests",
+    { kicks: { ...figures().kicks, unsent: 1, oldestUnsentSeconds: 20, othersUnsent: 201 } },
+    /^pg_net has had a kick for 20 s .* busy with 201 requests of other senders/,
+  ],
+])("%s → one problem, which says what to do", (_, parts, sentence) => {
+  expect(problemsOf(figures(parts))).toEqual([expect.stringMatching(sentence)]);
+});
+
+describe("costs", () => {
+  const problems = (costs: Partial<AllFigures["costs"]>) => problemsOf(figures({ costs: { ...COSTS, ...costs } }));
+  const left = (leftMicros: number) => ({ ...PERIOD, budgetMicros: 5_000_000, leftMicros });
+
+  test("spending is stopped → what that does, and how to allow it again", () => {
+    expect(problems({ spendingStopped: true })).toEqual([
+      expect.stringMatching(/^Spending is stopped: .*spending_stopped = false\.$/),
+    ]);
+  });
+
+  test("less is left of a budget than the cheapest start costs → which, how much, and how to raise it", () => {
+    expect(problems({ today: left(66_999), month: left(0) })).toEqual([
+      expect.stringMatching(/^The service's budget of this day .*\$0\.07 of \$5\.00 .*service_day_micros.*admin_costs/),
+      expect.stringMatching(/^The service's budget of this month .*\$0\.00 of \$5\.00 .*service_month_micros/),
+    ]);
+    expect(problems({ cheapestStartMicros: null, month: left(0) })).toHaveLength(1);
+  });
+
+  test("as much is left as it costs → none", () => {
+    expect(problems({ month: left(67_000) })).toEqual([]);
+  });
+});
+
+test("kicks that pg_net does not send → pg_net is named, and how to wake it", () => {
+  const kicks = { ...figures().kicks, unsent: 3, oldestUnsentSeconds: 30.6 };
+  expect(problemsOf(figures({ kicks }))).toEqual([expect.stringMatching(/31 s.*net\.worker_restart\(\)/)]);
+});
+
+test("a database that pg_net does not work for → the setting is named, not a worker to wake", () => {
+  const kicks = { ...figures().kicks, unsent: 3, oldestUnsentSeconds: 300, servedDatabase: "postgres" };
+  expect(problemsOf(figures({ kicks }))).toEqual([
+    expect.stringMatching(/^pg_net sends no kick .*pg_net\.database_name is postgres.*restart Postgres\.$/),
+  ]);
+});
+
+test.each<[string, Part<"jobs">, RegExp]>([
+  [
+    "switched off or gone",
+    { "delete-parts": { ...JOB, scheduled: false }, sweep: { ...JOB, scheduled: false, isLate: true }, prune: JOB },
+    /^pg_cron does not have the jobs keyframe-delete-parts, keyframe-sweep, or they are switched off: .*schedule_jobs\(\)\.$/,
+  ],
+  [
+    "that fails",
+    { sweep: JOB, "merge-costs": { ...JOB, failures: 9, lastError: "ERROR:  it broke.", isLate: true } },
+    /^The job keyframe-merge-costs fails: ERROR: {2}it broke\. Change what its error names\. .*cron\.job_run_details/,
+  ],
+  [
+    "that has not run for long, or never",
+    {
+      sweep: { ...JOB, lastSuccessSeconds: 61.2, isLate: true },
+      prune: { ...JOB, lastSuccessSeconds: null, isLate: true },
+    },
+    /^Jobs have not succeeded for too long: keyframe-sweep \(61 s ago\), keyframe-prune \(not in its log\)\. .*pg_cron is off/,
+  ],
+])("a job %s → one problem, which names it and says what to do", (_, jobs, sentence) => {
+  expect(problemsOf(figures({ jobs }))).toEqual([expect.stringMatching(sentence)]);
+});
+
+const GONE = {
+  step: "video",
+  model: "acme/film",
+  reason: "unknown",
+  isDefault: true,
+  successor: "acme/film-2",
+} as const;
+test.each<[string, Partial<AllFigures["unavailableModels"][number]>, RegExp]>([
+  [
+    "a default past its end",
+    { reason: "ended" },
+    /its shutdown_at has passed\. Starts use acme\/film-2\. .*step_defaults/,
+  ],
+  ["a default without another model", { successor: null }, /Starts of this step are refused with model_unavailable\./],
+  [
+    "another model past its end",
+    { reason: "ended", isDefault: false },
+    /its shutdown_at has passed\. .*enabled = false/,
+  ],
+])("%s → one problem, which says what starts do and what to do", (_, model, sentence) => {
+  expect(problemsOf(figures({ unavailableModels: [{ ...GONE, ...model }] }))).toEqual([
+    expect.stringMatching(sentence),
+  ]);
+});
+
+test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and the figures", async () => {
+  const generate: LastKick = { ...NO_KICK, outcome: "answered", status: 401, madeSeconds: 1 };
+  const answer = figures({ lastKicks: { generate, deliver: NO_KICK } });
+  const api = await startApi(({ path }) =>
+    Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema: SCHEMA_VERSION } : answer),
+  );
+  onTestFinished(api.stop);
+  const response = await api.call("/api/health?deep=1", { headers: { authorization: `Bearer ${SECRET_KEY}` } });
+  expect([response.status, (await response.json()).data]).toMatchObject([
+    200,
+    {
+      status: "degraded",
+      figures: answer,
+      problems: [expect.stringContaining("KEYFRAME_KICK_SECRET of the functions")],
+    },
+  ]);
+});
+
+test("a hundred requests without a token at once → one call of the database at a time answers them", async () => {
+  let open = 0;
+  let most = 0;
+  const api = await startApi(async () => {
+    most = Math.max(most, ++open);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    open--;
+    return Response.json({ now: "2026-11-21", schema: SCHEMA_VERSION });
+  });
+  onTestFinished(api.stop);
+  const ask = async () => (await api.call("/api/health")).status;
+  expect(await Promise.all(Array.from({ length: 100 }, ask))).toEqual(Array(100).fill(200));
+  expect(most).toBe(1);
+  expect(await ask()).toBe(200);
+});
+
+test.each([
+  ["read_only", SCHEMA_VERSION, /^The database is read-only/],
+  ["settings_missing", SCHEMA_VERSION, /^The row of keyframe_private\.settings is missing/],
+  ["locked", null, /^A write would wait for a lock/],
+])(
+  "a write would fail (%s) → GET /api/health 503 without the reason; deep 200 with it",
+  async (writes, schema, sentence) => {
+    const api = await startApi(({ path }) =>
+      Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema, writes } : figures()),
+    );
+    onTestFinished(api.stop);
+    const plain = await api.call("/api/health");
+    expect([plain.status, (await plain.json()).error.code]).toEqual([503, "unavailable"]);
+    const deep = await api.call("/api/health?deep=1", { headers: { authorization: `Bearer ${SECRET_KEY}` } });
+    const { data } = await deep.json();
+    expect([deep.status, data.schemaVersion, data.problems]).toEqual([
+      200,
+      schema,
+      sentence ? [expect.stringMatching(sentence)] : [],
+    ]);
+  },
+);
+
+test.each([
+  ["0.9.0", "0.10.0", true],
+  ["0.10.0", "0.9.0", false],
+  ["1.0.9", "1.0.10", true],
+  ["1.0.0", "1.0.0", false],
+])("a database of version %s and functions of %s → the database is older: %s", (has, needs, older) => {
+  expect(isOlder(has, needs)).toBe(older);
+});

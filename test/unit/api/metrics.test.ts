@@ -1,0 +1,93 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
+import type { ServiceFigures } from "../../../shared/contract/service.ts";
+import { metricsText } from "../../../supabase/functions/api/routes/metrics.ts";
+import { sampleFigures } from "./figures.ts";
+
+// The format, by the running service's answer: test/api/health.test.ts.
+
+const FIGURES = sampleFigures();
+/** Each sample with its value. */
+const samplesOf = (figures: ServiceFigures): Record<string, number> =>
+  Object.fromEntries(
+    [...metricsText(figures).matchAll(/^keyframe_(\S+) (.+)$/gm)].map(([, name, value]) => [name, Number(value)]),
+  );
+
+test("every figure but the size of a worker, and the row that fails for longest → in a sample of its own", () => {
+  const numbers =
+    JSON.stringify(FIGURES, (key, value) => (key === "of" || key === "oldest" ? null : value))
+      .match(/\d+/g)
+      ?.map(Number) ?? [];
+  const switches = [1, 1, 1, 1, 1, 1, 1]; // spending is stopped, settings exist, read-only, the job is scheduled and late, two kicks work
+  // No model is unavailable, no transaction open, nobody blocked, no part unread, no work of two workers slow.
+  switches.push(...Array(6).fill(0));
+  expect(Object.values(samplesOf(FIGURES)).toSorted()).toEqual([...numbers, ...switches].toSorted());
+});
+
+test("a kick that is refused, a job that is off, nothing that waits → 0; what is not known is left out", () => {
+  const { predictions, deliveries, events, kicks, lastKicks, workers, jobs, fileRemovals } = FIGURES;
+  const { generate, deliver } = lastKicks;
+  const { sweep } = jobs;
+  if (!sweep) throw new Error("There is no sample of a job.");
+  const samples = samplesOf({
+    ...FIGURES,
+    predictions: { ...predictions, oldestDueSeconds: null },
+    kicks: { ...kicks, lastAcceptedSeconds: null },
+    lastKicks: {
+      generate: { ...generate, outcome: "unanswered", acknowledgedAfterSeconds: null },
+      deliver: { ...deliver, outcome: "answered", acknowledgedAfterSeconds: null },
+    },
+    workers: { ...workers, generate: { ...workers.generate, oldestKickSeconds: null } },
+    jobs: { sweep: { ...sweep, scheduled: false, lastSuccessSeconds: null, isLate: false }, prune: sweep },
+  });
+  expect(samples).toMatchObject({
+    predictions_oldest_due_seconds: 0,
+    'predictions{status="waiting"}': predictions.waiting,
+    deliveries_oldest_due_seconds: deliveries.oldestDueSeconds,
+    'deliveries{state="held"}': deliveries.held,
+    'events_5m{type="generation.failed"}': events.generationFailed,
+    'kicks_5m{outcome="refused"}': kicks.refused,
+    'cron_last_success_seconds{job="prune"}': sweep.lastSuccessSeconds,
+    'cron_late{job="prune"}': 1,
+    file_removals_oldest_due_seconds: fileRemovals.oldestDueSeconds,
+    'last_kick_ok{function="deliver"}': 0,
+    'last_kick_status{function="deliver"}': deliver.status,
+    'worker_oldest_kick_seconds{function="generate"}': 0,
+    'cron_scheduled{job="sweep"}': 0,
+    'cron_scheduled{job="prune"}': 1,
+  });
+  for (const unknown of ["kicks_last_accepted_seconds", 'last_kick_ok{function="generate"}']) {
+    expect(samples).not.toHaveProperty([unknown]);
+  }
+  expect(samples).not.toHaveProperty(['cron_last_success_seconds{job="sweep"}']);
+});
+
+const page = await readFile(join(ROOT, "docs/operate.md"), "utf8");
+const section = (title: string) => page.split(/^## /m).find((one) => one.startsWith(title)) ?? "";
+
+test("every alert of docs/operate.md → asks for a metric that there is, with a label value that there is", () => {
+  const asked = section("When to alert").matchAll(/keyframe_((?!kick_secret|functions_url)\w+(?:\{\w+="[^"]+"\})?)/g);
+  const names = [...asked].map(([, name = ""]) => name);
+  expect(names.length).toBeGreaterThan(12);
+  const samples = samplesOf(FIGURES);
+  expect(names.filter((name) => samples[name] === undefined)).toEqual([]);
+});
+
+test("every event that a function logs → is explained in docs/operate.md, and no other", async () => {
+  const found = new Set<string>();
+  for (const folder of ["supabase/functions", "shared"]) {
+    for (const file of await readdir(join(ROOT, folder), { recursive: true })) {
+      if (!file.endsWith(".ts")) continue;
+      const source = await readFile(join(ROOT, folder, file), "utf8");
+      for (const [, event = ""] of source.matchAll(/\blog(?:\.(?:info|warn|error)|\[[^\]]+\]+)\(\s*"([a-z_]+)"/g))
+        found.add(event);
+    }
+  }
+  const rows = section("Logs")
+    .split("\n")
+    .filter((row) => row.startsWith("| ") && row.includes("`"));
+  const told = rows.flatMap((row) => [...(row.split(" | ")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, event]) => event));
+  expect(told.toSorted()).toEqual([...found].toSorted());
+});

@@ -1,0 +1,104 @@
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { createDatabase, createPlatformClient } from "../../../supabase/functions/api/rows/database.ts";
+import { PREDICTION, PROJECT, predictionRow, rate, signedFiles, startApi, succeededFields } from "./fixture.ts";
+import { serveKeptAlive } from "../generate/fixture.ts";
+
+const URL_OF_PROJECT = "https://p.example";
+type Sent = { authorization: string | null; apikey: string | null };
+
+/** The API's database, and what reached the platform, which answers the first request last. */
+function setUp(count: number) {
+  const sent: Sent[] = [];
+  const all = Promise.withResolvers<void>();
+  const platform: typeof fetch = async (_input, init) => {
+    const headers = new Headers(init?.headers);
+    sent.push({ authorization: headers.get("authorization"), apikey: headers.get("apikey") });
+    if (sent.length === count) all.resolve();
+    await all.promise;
+    return Response.json(headers.get("authorization"));
+  };
+  const client = createPlatformClient(URL_OF_PROJECT, "sb_publishable_x", platform);
+  return { database: createDatabase(client), sent };
+}
+
+test("calls of several callers at once through the one client → each with its own caller's token, and none with another's", async () => {
+  const tokens = ["token-a", null, "sb_secret_x", "token-b", null];
+  const { database, sent } = setUp(tokens.length);
+  const answers = await Promise.all(tokens.map((token) => database.call("echo", {}, token, z.string())));
+  const expected = tokens.map((token) => `Bearer ${token ?? "sb_publishable_x"}`);
+  expect(answers).toEqual(expected);
+  expect(sent.map(({ authorization }) => authorization)).toEqual(expected);
+  // A key is no JWT: the platform takes it as Authorization only where apikey says the same.
+  expect(sent.map(({ apikey }) => apikey)).toEqual(
+    tokens.map((token) => (token === "sb_secret_x" ? token : "sb_publishable_x")),
+  );
+});
+
+test.each([
+  ["changes something → it is not sent again, for it may have been done", "call", 1],
+  ["only reads → it may be sent again on another one", "read", 2],
+] as const)("a kept-alive connection closes under a call that %s", async (_what, kind, most) => {
+  const server = await serveKeptAlive();
+  const database = createDatabase(createPlatformClient(server.url, "sb_publishable_x", fetch));
+  for (let round = 0; round < 5; round++) {
+    await database.read("read_warm", {}, "token-a", z.unknown()); // leaves its connection to the next one
+    await expect(database[kind]("drop", {}, "token-a", z.unknown())).rejects.toMatchObject({ code: "unavailable" });
+  }
+  expect(server.requests.filter((request) => request.startsWith("POST /rest/v1/rpc/drop "))).toHaveLength(5 * most);
+});
+
+test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long, six times in all", async () => {
+  const hint = JSON.stringify({ policy: "calls", limit: 6, window_seconds: 1, wait_seconds: 1 });
+  const refusal = { code: "KEYFR", message: "rate_limited", details: "Too many calls.", hint };
+  let refusals = 2;
+  const platform: typeof fetch = async () =>
+    refusals-- > 0 ? Response.json(refusal, { status: 400 }) : Response.json("done");
+  const pauses: number[] = [];
+  const sleep = async (ms: number) => void pauses.push(ms);
+  const database = createDatabase(createPlatformClient(URL_OF_PROJECT, "sb_publishable_x", platform), { sleep });
+  const call = () => database.call("echo", {}, "token-a", z.string());
+  expect(await call()).toBe("done");
+  expect(pauses.splice(0)).toEqual([50, 100]);
+  refusals = 6;
+  await expect(call()).rejects.toMatchObject({ code: "rate_limited" });
+  expect([refusals, pauses]).toEqual([0, [50, 100, 200, 400, 800]]);
+});
+
+describe("connections to the platform", async () => {
+  let refuses = false;
+  const api = await startApi((request) => {
+    if (refuses) return Response.json({ code: "PGRST000", message: "away" }, { status: 503 });
+    return request.path.startsWith("/storage/")
+      ? signedFiles(request)
+      : Response.json({ prediction: predictionRow(succeededFields), rate });
+  });
+  afterAll(api.stop);
+  beforeEach(() => {
+    refuses = false;
+    api.seen.length = 0;
+  });
+
+  const read = () => api.call(`/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
+  const start = () => api.post("/api/projects/generate/first-frame", { projectId: PROJECT });
+  const connections = () => new Set(api.seen.map(({ connection }) => connection)).size;
+
+  test("requests one after the other, with calls of PostgREST and Storage, refused ones too → one connection", async () => {
+    for (let round = 0; round < 20; round++) {
+      expect([(await read()).status, (await start()).status]).toEqual([200, 202]);
+    }
+    refuses = true; // refusals are read to their end, too
+    for (let round = 0; round < 20; round++) expect((await (round % 2 ? read : start)()).status).toBe(503);
+    expect([api.seen.length, connections()]).toEqual([100, 1]);
+  });
+
+  test("8 at a time → about 8 connections, not one for each request", async () => {
+    const worker = async () => {
+      for (let round = 0; round < 8; round++) expect((await read()).status).toBe(200);
+    };
+    await Promise.all(Array.from({ length: 8 }, worker));
+    expect(api.seen.length).toBe(128);
+    // On a busy machine a request can come before the connection of the last one is free again.
+    expect(connections()).toBeLessThan(api.seen.length / 4);
+  });
+});

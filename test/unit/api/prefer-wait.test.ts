@@ -1,0 +1,289 @@
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { pause } from "../../../shared/platform/pause.ts";
+import { holdAnswer, readWait } from "../../../supabase/functions/api/http/hold-answer.ts";
+import {
+  failedBody,
+  NOW,
+  PREDICTION,
+  PROJECT,
+  predictionRow,
+  rate,
+  signedFiles,
+  startApi,
+  succeededFields,
+} from "./fixture.ts";
+
+// Held answers by a clock of the test's own, and what fails meanwhile. On the running stack: test/api/prefer-wait.test.ts.
+
+/** A clock that stands until somebody sleeps, and then goes on at once. `pauses` are the sleeps so far, in milliseconds. */
+function createClock() {
+  let at = NOW.getTime();
+  const pauses: number[] = [];
+  let onSleep = () => {};
+  return {
+    pauses,
+    now: () => new Date(at),
+    /** As the real one, an aborted sleep is over at once. Time goes on all the same, or who sleeps again for ever would never end. */
+    sleep: async (ms: number, signal: AbortSignal) => {
+      if (signal.aborted) at += 100;
+      if (signal.aborted) return;
+      pauses.push(ms);
+      onSleep();
+      if (!signal.aborted) at += ms;
+    },
+    /** Milliseconds since the clock was made. */
+    elapsed: () => at - NOW.getTime(),
+    advance: (ms: number) => {
+      at += ms;
+    },
+    whenSleeping: (then: () => void) => {
+      onSleep = then;
+    },
+  };
+}
+
+type Row = ReturnType<typeof predictionRow>;
+const running = { status: "processing", queue_position: null, attempt: 1 };
+let clock = createClock();
+/** What the row holds after so many milliseconds. */
+let rowAt = (_elapsed: number): Row => predictionRow();
+/** What a read answers instead, when there is something. */
+let readFails: (read: number) => Response | undefined = () => undefined;
+let storageFails = false;
+let reads = 0;
+const api = await startApi(
+  (request) => {
+    if (request.path.startsWith("/storage/")) {
+      return storageFails ? new Response("away", { status: 503 }) : signedFiles(request);
+    }
+    const prediction = rowAt(clock.elapsed());
+    if (request.path.endsWith("start_prediction")) return Response.json({ prediction, replayed: false, rate });
+    reads += 1;
+    return readFails(reads) ?? Response.json({ prediction, rate: { ...rate, policy: "read", remaining: 100 - reads } });
+  },
+  { clock: { now: () => clock.now(), elapsed: () => clock.elapsed(), sleep: (ms, signal) => clock.sleep(ms, signal) } },
+);
+afterAll(api.stop);
+beforeEach(() => {
+  clock = createClock();
+  rowAt = () => predictionRow();
+  readFails = () => undefined;
+  storageFails = false;
+  reads = 0;
+  api.seen.length = 0;
+  api.log.length = 0;
+});
+
+const where = `projectId=${PROJECT}&predictionId=${PREDICTION}`;
+const read = (headers: Record<string, string>, init: RequestInit = {}, query = where) =>
+  api.call(`/api/projects/generate/first-frame?${query}`, { ...init, headers });
+const start = (headers: Record<string, string>) =>
+  api.post("/api/projects/generate/first-frame", { projectId: PROJECT, prompt: "my prompt" }, headers);
+const statusOf = async (response: Response) => (await response.json()).data.status;
+const refusal = (code: string, hint = "") =>
+  Response.json({ code: "KEYFR", message: code, details: "A sentence.", hint }, { status: 400 });
+
+/** What may come to pass during a wait, and ends it without failing the request. */
+const ENDS_THE_WAIT: [string, () => Response][] = [
+  [
+    "the rate of reads is used up",
+    () => refusal("rate_limited", JSON.stringify({ policy: "read", limit: 100, window_seconds: 5, wait_seconds: 1 })),
+  ],
+  ["the database is away", () => Response.json({ code: "PGRST000" }, { status: 503 })],
+  ["the session runs out", () => Response.json({ code: "PGRST301", message: "JWT expired" }, { status: 401 })],
+];
+
+test("a start repeated after its end, while Storage is away → 503, which can be repeated again, not 202 without an output", async () => {
+  rowAt = () => predictionRow(succeededFields);
+  storageFails = true;
+  const response = await start({});
+  expect([response.status, (await failedBody(response)).error.code]).toEqual([503, "unavailable"]);
+  expect(api.seen.filter(({ path }) => path.startsWith("/storage/"))).toHaveLength(1);
+  expect(api.log.join()).not.toContain("start_answered_early");
+});
+
+describe("a start with Prefer: wait, and while it waits", () => {
+  test.each<[string, () => Response]>([
+    ...ENDS_THE_WAIT,
+    ["it is gone with its project", () => refusal("not_found")],
+    [
+      "it is not found, because the database is being changed",
+      () => Response.json({ code: "PGRST202" }, { status: 404 }),
+    ],
+    ["it has another shape", () => Response.json({ prediction: {} })],
+  ])("%s → 202 as it was at first: it has been started, and would be paid for twice", async (_what, answer) => {
+    readFails = answer;
+    const response = await start({ prefer: "wait=20" });
+    expect([response.status, await statusOf(response)]).toEqual([202, "queued"]);
+    expect(response.headers.get("location")).toBe(`first-frame?${where}`);
+  });
+
+  test("it ends, but its output cannot be signed → 202 as it was at first, and a line in the log", async () => {
+    rowAt = (elapsed) => predictionRow(elapsed < 1000 ? {} : succeededFields);
+    storageFails = true;
+    const response = await start({ prefer: "wait=20" });
+    expect([response.status, await statusOf(response)]).toEqual([202, "queued"]);
+    expect(response.headers.get("location")).toBe(`first-frame?${where}`);
+    expect(api.log.some((line) => line.includes("start_answered_early"))).toBe(true);
+  });
+});
+
+describe("a status read with Prefer: wait, and during the wait", () => {
+  test("the status changes → 200 with the new one within a second, the wait that was granted, and how the limit stands now", async () => {
+    rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
+    const response = await read({ prefer: "wait=60" });
+    expect([response.status, await statusOf(response)]).toEqual([200, "processing"]);
+    expect(response.headers.get("preference-applied")).toBe("wait=25");
+    expect(clock.elapsed()).toBeLessThanOrEqual(4000);
+    expect(response.headers.get("ratelimit")).toBe(`"read";r=${100 - reads};t=1`);
+  });
+
+  test.each<Record<string, string>>([{}, { "if-none-match": "its own" }])(
+    "the progress alone changes, %j → 200 with the last state, but only when the time is up, after at most 28 looks",
+    async (headers) => {
+      rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 100_000 });
+      const tag = (await read({})).headers.get("etag") ?? "";
+      const known = "if-none-match" in headers ? { "if-none-match": tag } : {};
+      reads = 0;
+      const response = await read({ prefer: "wait=25", ...known });
+      expect([response.status, (await response.json()).data.progress]).toEqual([200, 0.25]);
+      expect([clock.elapsed(), reads]).toEqual([25_000, 29]); // the first read and 28 looks
+    },
+  );
+
+  test("each look asks for this very prediction, also where the latest run was asked for", async () => {
+    rowAt = (elapsed) => predictionRow(elapsed < 500 ? {} : running);
+    await read({ prefer: "wait=5" }, {}, `projectId=${PROJECT}`);
+    const asked = api.seen.map(({ body }) => JSON.parse(new TextDecoder().decode(body)));
+    const one = { project_id: PROJECT, step: "first-frame" };
+    const look = { ...one, prediction_id: PREDICTION, waiting: true };
+    expect(asked).toEqual([one, look, look]);
+  });
+
+  test("the latest run is asked for, with the tag of an earlier one of the same status → 200 at once", async () => {
+    rowAt = () => predictionRow({ ...running, id: crypto.randomUUID() });
+    const tag = (await read({})).headers.get("etag") ?? "";
+    rowAt = () => predictionRow(running);
+    const response = await read({ prefer: "wait=25", "if-none-match": tag }, {}, `projectId=${PROJECT}`);
+    expect([response.status, (await response.json()).data.predictionId]).toEqual([200, PREDICTION]);
+    expect(clock.pauses).toEqual([]);
+  });
+
+  test("the status has changed since its tag → 200 at once", async () => {
+    const tag = (await read({})).headers.get("etag") ?? "";
+    rowAt = () => predictionRow(running);
+    const response = await read({ prefer: "wait=25", "if-none-match": tag });
+    expect([response.status, await statusOf(response), clock.pauses]).toEqual([200, "processing", []]);
+  });
+
+  test("HEAD → held as GET is, and no body", async () => {
+    rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
+    const response = await read({ prefer: "wait=25" }, { method: "HEAD" });
+    expect([response.status, await response.text(), reads > 1]).toEqual([200, "", true]);
+    expect(response.headers.get("etag")).toMatch(/^W\/"processing-/);
+  });
+
+  test.each(ENDS_THE_WAIT)("%s → 200 with what was seen last", async (_what, answer) => {
+    rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 1000 });
+    readFails = (nth) => (nth === 3 ? answer() : undefined);
+    const response = await read({ prefer: "wait=25" });
+    expect([response.status, (await response.json()).data.progress, reads]).toEqual([200, 0.2, 3]);
+    expect(response.headers.get("ratelimit")).toBe('"read";r=98;t=1');
+    expect(JSON.parse(api.log.at(-1) ?? "")).toMatchObject({ level: "info", status: 200 });
+  });
+
+  test.each<[string, () => Response, number, string]>([
+    ["the project is deleted", () => refusal("not_found"), 404, "not_found"],
+    ["it has another shape", () => Response.json({ prediction: {} }), 500, "internal"],
+  ])("%s → %s", async (_what, answer, status, code) => {
+    readFails = (nth) => (nth === 2 ? answer() : undefined);
+    const response = await read({ prefer: "wait=25" });
+    expect([response.status, (await failedBody(response)).error.code, reads]).toEqual([status, code, 2]);
+  });
+
+  test("the caller goes, or has gone before → nothing more is asked", async () => {
+    const gone = new AbortController();
+    clock.whenSleeping(() => {
+      if (clock.pauses.length === 2) gone.abort();
+    });
+    await read({ prefer: "wait=25" }, { signal: gone.signal });
+    expect([reads, clock.pauses.length]).toEqual([2, 2]);
+    await read({ prefer: "wait=25" }, { signal: gone.signal });
+    expect([reads, clock.pauses.length]).toEqual([3, 2]);
+  });
+
+  test("it has ended already, and the caller has it → 304 at once", async () => {
+    rowAt = () => predictionRow(succeededFields);
+    const tag = (await read({})).headers.get("etag") ?? "";
+    const response = await read({ prefer: "wait=25", "if-none-match": tag });
+    const told = ["preference-applied", "retry-after"].map((name) => response.headers.get(name));
+    expect([response.status, told, clock.pauses]).toEqual([304, ["wait=25", null], []]);
+  });
+});
+
+test("the first read is refused for its rate → 429 at once, however long the caller would wait", async () => {
+  readFails = ENDS_THE_WAIT[0]?.[1] ?? (() => undefined);
+  const response = await read({ prefer: "wait=25" });
+  expect([response.status, reads, clock.pauses]).toEqual([429, 1, []]);
+});
+
+describe("holding", () => {
+  /** Holds an answer that never changes. Each look takes `lookMs`. */
+  async function hold(seconds: number, lookMs = 0) {
+    const clock = createClock();
+    let looks = 0;
+    const readAgain = async () => {
+      clock.advance(lookMs);
+      looks += 1;
+      return looks;
+    };
+    const { signal } = new AbortController();
+    expect(await holdAnswer(0, { seconds, readAgain, isDone: () => false, signal }, clock)).toBe(looks);
+    return { looks, elapsed: clock.elapsed(), pauses: clock.pauses };
+  }
+
+  test("no change → the last state, when the time is up and not later", async () => {
+    expect(await hold(3)).toEqual({ looks: 6, elapsed: 3000, pauses: [200, 300, 450, 675, 1000, 375] });
+  });
+
+  test("looks that are slow count in the wait, and there are fewer of them", async () => {
+    const { looks, elapsed } = await hold(10, 4000);
+    expect([looks, elapsed < 15_000]).toEqual([3, true]);
+  });
+});
+
+describe("Prefer", () => {
+  test.each<[number, (string | null)[]]>([
+    [1, ["wait=1"]],
+    [25, ["wait=25", "wait=26", "wait=86400", "wait=99999999999999999999", `wait=${"9".repeat(400)}`]],
+    [5, ["WAIT=5", "wait = 5", 'wait="5"', "wait=05", " wait=5 ", "return=minimal;foo, wait=5;bar=baz"]],
+    [5, ["respond-async, wait=5", "wait=5, respond-async", "wait=5, wait=9"]], // the first that is understood counts
+    [9, ["foo=bar, wait=9, wait=5"]],
+    [0, [null, "", "wait", "wait=", "wait=0", "wait=00", "wait=-1", "wait=+1", "wait=1.5", "wait=1e1", "wait=0x10"]],
+    [0, ["wait=ten", "wait=5s", "wait=٥", "await=5", "no-wait=5", "wait5", "wait:5", "foo wait=5", "foo; wait=5"]],
+    [0, ["wait=5 6"]],
+  ])("waits %i seconds: %j", (seconds, given) => {
+    for (const prefer of given) expect([prefer, readWait(prefer)]).toEqual([prefer, seconds]);
+  });
+
+  test.each([",", " ", "wait=", ",wait=1x", "9", ", ", ",wait=9 ", '"', "wait"])(
+    "64 KiB of %j → looked through in no time",
+    (piece) => {
+      const filler = piece.repeat(65_536 / piece.length);
+      const began = performance.now();
+      for (const prefer of [filler, `wait=1${filler}x`, `wait${filler}x`, `,${filler}x`]) {
+        expect(readWait(prefer)).toBeLessThanOrEqual(25);
+      }
+      expect(performance.now() - began).toBeLessThan(2000); // a search that goes back and forth takes many seconds
+    },
+  );
+});
+
+test("a pause that is aborted meanwhile, or before, or of 0 milliseconds → over at once", async () => {
+  const gone = new AbortController();
+  const asleep = pause(600_000, gone.signal);
+  gone.abort();
+  await asleep;
+  await pause(600_000, gone.signal);
+  await pause(0, new AbortController().signal);
+});

@@ -1,0 +1,122 @@
+import { expect, test } from "vitest";
+import { createUploadTurns } from "../../../supabase/functions/api/http/upload-turns.ts";
+import { settle, standingClock } from "./body-clock.ts";
+
+const MIB = 1024 * 1024;
+
+function start() {
+  const clock = standingClock();
+  const take = createUploadTurns(clock);
+  const begun: string[] = [];
+  /** An upload of `owner` that lasts until `end` is called. */
+  const upload = (owner: string, bytes = MIB) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const outcome: { is: string; headers?: unknown } = { is: "open" };
+    take(owner, bytes, () => {
+      begun.push(owner);
+      return promise;
+    }).then(
+      () => {
+        outcome.is = "done";
+      },
+      (error) => {
+        outcome.is = error.code;
+        outcome.headers = error.extra.headers;
+      },
+    );
+    return {
+      outcome,
+      end: async () => {
+        resolve();
+        await settle();
+      },
+    };
+  };
+  return { clock, take, begun, upload };
+}
+
+test("two uploads of one account → one begins, the other when it has ended", async () => {
+  const { begun, upload } = start();
+  const [first] = [upload("a"), upload("a")];
+  await settle();
+  expect(begun).toEqual(["a"]);
+  await first.end();
+  expect(begun).toEqual(["a", "a"]);
+});
+
+test("one account's uploads that wait → do not delay another's", async () => {
+  const { begun, upload } = start();
+  for (let time = 0; time < 10; time++) upload("a");
+  upload("b");
+  await settle();
+  expect(begun).toEqual(["a", "b"]);
+});
+
+test("a large upload waits for room within 40 MiB → a small one that would fit waits behind it", async () => {
+  const { begun, upload } = start();
+  const [large, small] = [upload("a", 30 * MIB), upload("b", 5 * MIB)];
+  upload("c", 10 * MIB);
+  upload("d", MIB);
+  await settle();
+  expect(begun).toEqual(["a", "b"]);
+  await small.end();
+  expect(begun).toEqual(["a", "b", "c"]);
+  await large.end();
+  expect(begun).toEqual(["a", "b", "c", "d"]);
+});
+
+test("an upload that fails → gives its turn back", async () => {
+  const { take, begun, upload } = start();
+  for (let time = 0; time < 5; time++) {
+    const failed = take("a", 40 * MIB, () => Promise.reject(new Error("no image")));
+    await expect(failed).rejects.toThrow("no image");
+  }
+  upload("a", 40 * MIB);
+  await settle();
+  expect(begun).toEqual(["a"]);
+});
+
+test("no turn within 20 s → unavailable with Retry-After, and it never begins", async () => {
+  const { clock, begun, upload } = start();
+  const [first, second] = [upload("a"), upload("a")];
+  await clock.pass(19);
+  expect(second.outcome.is).toBe("open");
+  await clock.pass(2);
+  expect(second.outcome).toEqual({ is: "unavailable", headers: { "Retry-After": "5" } });
+  await first.end();
+  expect([begun, first.outcome.is]).toEqual([["a"], "done"]);
+});
+
+test("more than 64 of one account wait → rate_limited with Retry-After at once; others' are taken", async () => {
+  const { upload } = start();
+  for (let time = 0; time < 65; time++) upload("a");
+  const [oneMore, others] = [upload("a"), upload("b")];
+  await settle();
+  expect(oneMore.outcome).toEqual({ is: "rate_limited", headers: { "Retry-After": "5" } });
+  expect(others.outcome.is).toBe("open");
+});
+
+test("an upload stalls → it is ended after 10 s, and after 2 s while another waits for its turn", async () => {
+  const stalled = () =>
+    new Request("http://here.test/", {
+      method: "POST",
+      body: new ReadableStream(),
+      duplex: "half",
+    } as RequestInit);
+  for (const [waiting, seconds] of [
+    [0, 10],
+    [1, 2],
+  ] as const) {
+    const { clock, take, upload } = start();
+    let is = "open";
+    take("a", 40 * MIB, (read) => read(stalled(), { maxBytes: 40 * MIB, maxMs: 100_000 })).catch(({ code }) => {
+      is = code;
+    });
+    for (let time = 0; time < waiting; time++) upload("b");
+    await settle();
+    await clock.pass(seconds - 1);
+    expect(is).toBe("open");
+    await clock.pass(2);
+    expect(is).toBe("request_timeout");
+  }
+});

@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { safeFileName } from "../../../client/film.ts";
+import { detectMedia } from "../../../shared/media/media.ts";
+import { launchBrowser } from "../../../tools/demo/browser.ts";
+import { bundle } from "../../support/client/bundle.ts";
+import { readClip } from "../../support/media/clips.ts";
+
+// Shots whose sound can be heard, which the simulator's cannot: made and joined in a browser.
+
+let browser: Browser;
+let page: Page;
+beforeAll(async () => {
+  const code = await bundle("test/join-film-page.ts", {
+    text: `export * from "mediabunny"; export { joinFilm, zipFilm } from "../client/film.ts";`,
+  });
+  browser = await launchBrowser();
+  page = await browser.newPage();
+  // A page of its own origin, where decoders and encoders are.
+  await page.route("http://127.0.0.1/**", (route) =>
+    route.request().url().endsWith(".js")
+      ? route.fulfill({ contentType: "text/javascript", body: code })
+      : route.fulfill({ contentType: "text/html", body: "<!doctype html>" }),
+  );
+});
+// Each test has a page of its own: mediabunny remembers which encoders there are.
+beforeEach(async () => {
+  await page.goto("http://127.0.0.1/");
+  await page.evaluate(`import("/film.js").then((film) => void Object.assign(globalThis, film))`);
+  await page.addScriptTag({ content: PAGE });
+});
+afterAll(() => browser?.close());
+
+/** In the page: a video of a second with a tone in so many channels, and what is heard of a joined film. */
+const PAGE = `
+async function makeShot(channels) {
+  const target = new BufferTarget();
+  const output = new Output({ format: new Mp4OutputFormat(), target });
+  const canvas = new OffscreenCanvas(128, 320);
+  canvas.getContext("2d").fillRect(0, 0, 128, 320);
+  const video = new CanvasSource(canvas, { codec: "avc", bitrate: 100_000 });
+  const sound = new AudioBufferSource({ codec: "opus", bitrate: 64_000 });
+  output.addVideoTrack(video);
+  if (channels) output.addAudioTrack(sound);
+  await output.start();
+  for (let frame = 0; frame < 10; frame++) await video.add(frame / 10, 0.1);
+  if (channels) {
+    const tone = new AudioBuffer({ numberOfChannels: channels, sampleRate: 48_000, length: 48_000 });
+    for (let at = 0; at < channels; at++) tone.copyToChannel(Float32Array.from({ length: 48_000 }, (_, x) => Math.sin(x / 17)), at);
+    await sound.add(tone);
+  }
+  await output.finalize();
+  return new Blob([target.buffer]);
+}
+async function join(shots, options, make = joinFilm) {
+  const files = await Promise.all(shots);
+  const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true });
+  return await make({ shots: files.map((_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, options);
+}
+const command = async (shots) => /^ffmpeg .*$/m.exec(await (await join(shots, {}, zipFilm)).text())[0];
+const refusal = (shots, options) => join(shots, options).then(() => "joined", ({ code, message }) => [code, message]);
+/** Its sides, its packets, and in seconds: its length, and when each flash is seen and each beep is heard. */
+async function measure(film) {
+  const input = new Input({ source: new BlobSource(film), formats: [MP4] });
+  const [video, audio] = [await input.getPrimaryVideoTrack(), await input.getPrimaryAudioTrack()];
+  const count = async (track) => (await Array.fromAsync(new EncodedPacketSink(track).packets())).length;
+  const begins = (moments) => moments.filter(([, isOn], at) => isOn && !moments[at - 1]?.[1]).map(([second]) => second);
+  const pictures = [];
+  for await (const { canvas, timestamp } of new CanvasSink(video, { width: 16, height: 16, fit: "fill" }).canvases()) {
+    const { data } = canvas.getContext("2d").getImageData(7, 7, 2, 2); // within the bars of a picture of another shape
+    pictures.push([timestamp, data.reduce((sum, one) => sum + one) / data.length > 220]);
+  }
+  const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await film.arrayBuffer());
+  const [samples, parts] = [sound.getChannelData(0), []];
+  for (let at = 0; at < samples.length; at += 240) parts.push([at / 48_000, samples.slice(at, at + 240).some((one) => Math.abs(one) > 0.05)]);
+  return {
+    codec: await video.getCodec(),
+    size: [await video.getDisplayWidth(), await video.getDisplayHeight()],
+    packets: [await count(video), await count(audio)],
+    tracks: (await input.getTracks()).length,
+    seconds: await video.computeDuration(),
+    soundSeconds: await audio?.computeDuration(),
+    flashes: begins(pictures),
+    beeps: begins(parts),
+  };
+}
+async function lengthOf(file) {
+  const input = new Input({ source: new BlobSource(await file), formats: [MP4] });
+  return await (await input.getPrimaryVideoTrack()).computeDuration();
+}
+async function hear(shots) {
+  const film = await join(shots.map(makeShot));
+  const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await film.arrayBuffer());
+  const [samples, heard] = [sound.getChannelData(0), []];
+  for (let at = 0; at + 4_800 <= samples.length; at += 4_800) heard.push(samples.slice(at, at + 4_800).some((one) => Math.abs(one) > 0.5));
+  // The edges of a tone are within 0.1 s of the shot's.
+  return Array.from({ length: Math.round(sound.duration) }, (_, second) => heard.slice(second * 10 + 1, second * 10 + 9)).map((tenths) =>
+    tenths.every(Boolean) ? "tone" : tenths.some(Boolean) ? "part" : "silence",
+  );
+}
+`;
+
+test.each([
+  ["the same sound, and none between → copied", [2, 0, 2]],
+  ["none first, then sounds of other channels → encoded again", [0, 1, 2, 0]],
+])("shots with %s; each sound is heard in its own shot", async (_, shots) => {
+  const heard = await page.evaluate(`hear(${JSON.stringify(shots)})`);
+  expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
+});
+
+const clip = (bytes: Uint8Array<ArrayBuffer>) =>
+  `new Blob([new Uint8Array([${bytes}])], { type: "${detectMedia(bytes)}" })`;
+const measure = (clips: Uint8Array<ArrayBuffer>[]) => page.evaluate<object>(`join([${clips.map(clip)}]).then(measure)`);
+/** At these seconds, within a packet of sound. */
+const near = (moments: number[]) => moments.map((one) => expect.closeTo(one, 1.6));
+
+test.each<[what: string, clips: string[], expected: object]>([
+  ["a first packet of sound that is longer", ["first-packet-longer.mp4"], { packets: [72, 142] }],
+  ["quicktime.mov", ["quicktime.mov"], { packets: [72, 142] }],
+  ["a QuickTime file without a brand", ["no-brand.mov"], { packets: [72, 142] }],
+  ["WebM → copied", ["vp9-opus.webm", "vp9-opus.webm"], { packets: [144, expect.any(Number)] }],
+  [
+    "WebM of VP8, which few players know in an MP4 → encoded again",
+    ["vp8-vorbis.webm"],
+    { codec: expect.not.stringMatching("vp8") },
+  ],
+  ["MP4, WebM and Matroska → encoded again", ["plain.mp4", "vp9-opus.webm", "h264.mkv"], {}],
+  ["fragments", ["fragments.mp4"], { packets: [72, 142] }],
+  ["fragments with an index", ["fragments-indexed.mp4"], { packets: [72, 142] }],
+  ["fragments behind a part in the header", ["fragments-after-movie.mp4"], { packets: [72, 142] }],
+  ["pixels that are not square", ["pixels-wide.mp4"], { size: [427, 180] }],
+  ["pixels that are not square, and turned", ["turned-pixels-wide.mp4"], { size: [180, 426] }],
+  ["sound that begins 0.5 s late", ["sound-late.mp4"], { beeps: [1.5] }],
+  [
+    "late sounds of different rates and channels → encoded again",
+    ["sound-late.mp4", "sound-44100-mono-late.mp4", "plain.mp4"],
+    { beeps: [1.5, 4.5, 7] },
+  ],
+  ["other codecs → encoded again", ["plain.mp4", "av1.mp4", "vp9-opus.mp4"], {}],
+  ["different pictures in a second → copied", ["plain.mp4", "fps-30.mp4"], {}],
+])("%s → all its pictures and its sound, each flash and each beep at its second", async (_, clips, expected) => {
+  const ones = clips.map((_clip, at) => 3 * at + 1);
+  const made = await measure(clips.map(readClip));
+  const { beeps = ones, ...exact } = Object(expected);
+  expect(made).toMatchObject({
+    ...exact,
+    flashes: near(ones),
+    beeps: near(beeps),
+    seconds: expect.closeTo(3 * clips.length, 1),
+  });
+});
+
+test("clips of other sizes, turns and codecs, and one without sound → two tracks, the first's size, as long as all together", async () => {
+  const kinds = ["plain.mp4", "turned.mp4", "pixels-wide.mp4", "av1.mp4", "vp9-opus.mp4"].map((name) =>
+    clip(readClip(name)),
+  );
+  const shots = `[${[...kinds, "makeShot(0)", clip(readClip("plain.mp4"))]}]`;
+  const lengths = await page.evaluate<number[]>(`Promise.all(${shots}.map(lengthOf))`);
+  const together = expect.closeTo(
+    lengths.reduce((sum, one) => sum + one),
+    1,
+  );
+  const moments = near([1, 4, 7, 10, 13, 17]);
+  expect(await page.evaluate<object>(`join(${shots}).then(measure)`)).toMatchObject({
+    ...{ tracks: 2, size: [320, 180], seconds: together, soundSeconds: together },
+    ...{ flashes: moments, beeps: moments },
+  });
+});
+
+test.each([
+  ["longer, before the pictures begin", [0, 0, 15, 160], 0],
+  ["shorter, so that all the sound comes earlier", [0, 0, 2, 0], (512 - 4000) / 48_000],
+  ["longer than the pictures' delay, so that all the sound comes later", [0, 0, 35, 40], 5000 / 48_000],
+])(
+  "three shots whose first packet of sound is %s → three beeps in step; at most half a packet is lost where two meet",
+  async (_, duration, late) => {
+    const shot = readClip("first-packet-longer.mp4");
+    shot.set(duration, soundDurations(shot)); // 4000 of 48,000 in a second
+    const { packets, beeps, flashes, seconds } = Object(await measure([shot, shot, shot]));
+    const before = late < 0 ? 4 : 1; // the pictures'
+    expect(packets).toEqual([
+      216,
+      expect.toSatisfy((count: number) => count >= 3 * (142 - (late > 0 ? 5 : 0)) - 2 * before - 1),
+    ]);
+    expect([flashes, seconds]).toEqual([near([1, 4, 7]), expect.closeTo(9, 1)]);
+    expect(beeps).toEqual(near([1 + late, 4 + late, 7 + late]));
+  },
+);
+
+const COPIED = "ffmpeg -f concat -safe 0 -i list.txt -c copy film.mp4";
+// Tried with ffmpeg 5.1: each has a flash and a beep for each shot. Copied, it ends with 0 and has none of the second shot.
+test.each([
+  ["the same", ["plain.mp4", "plain.mp4"], null],
+  ["the same in a QuickTime file", ["plain.mp4", "quicktime.mov"], null],
+  ["the same in another WebM", ["vp9-opus.webm", "vp9-opus.webm"], null],
+  ["VP8, which ffmpeg does not write into an MP4", ["vp8-vorbis.webm", "vp8-vorbis.webm"], `"02-Shot.webm"`],
+  ["another codec", ["plain.mp4", "hevc.mp4"], "fps=24,"],
+  ["a WebM", ["plain.mp4", "vp9-opus.webm"], `"02-Shot.webm"`],
+  ["another codec of sound, too", ["plain.mp4", "vp9-opus.mp4"], "fps=24,"],
+  [
+    "another rate and one channel",
+    ["sound-late.mp4", "sound-44100-mono-late.mp4"],
+    "aresample=48000:async=1:first_pts=0,",
+  ],
+  ["more pictures in a second", ["plain.mp4", "fps-30.mp4"], "fps=30,"],
+  ["a turn", ["plain.mp4", "turned.mp4"], "scale=320:180:"],
+  ["wider pixels", ["plain.mp4", "pixels-wide.mp4"], "scale=iw*sar:ih,"],
+])(
+  "a zip of a shot and one with %s → the command copies what is alike, and encodes again what is not",
+  async (_, clips, part) => {
+    const told = await page.evaluate<string>(`command([${clips.map((name) => clip(readClip(name)))}])`);
+    if (part === null) expect(told).toBe(COPIED);
+    else
+      expect(told).toMatch(/^ffmpeg -i "01-Shot\.(mp4|webm)" -i "02-Shot\.(mp4|webm)" -filter_complex .* film\.mp4$/);
+    expect(told).toContain(part ?? "-c copy");
+  },
+);
+
+/** Where the first duration of its sound stands, in the track's second table of durations. */
+function soundDurations(bytes: Uint8Array<ArrayBuffer>): number {
+  const letters = String.fromCharCode(...bytes);
+  return letters.indexOf("stts", letters.indexOf("soun")) + 16;
+}
+
+const reason = (words: string) => [
+  "cannot_join",
+  `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`,
+];
+
+test("no shots, no video, no encoder, too large, stopped, a file that takes no more → each ends with its code and sentence", async () => {
+  const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
+  expect(await refused("[]")).toEqual(["video_missing", "This film has no shots yet."]);
+  expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(
+    reason("shot 2 is not a video that it can read"),
+  );
+  const [code] = await refused(`[makeShot(1)], { downloads: new Map([["0.mp4", { size: 1_000_000_001 }]]) }`);
+  expect(code).toBe("too_large");
+  const stopAtSecond = `const stopped = new AbortController();
+    const onProgress = ({ doing, shot }) => doing === "joining" && shot === 2 && stopped.abort(new Error("Stopped."));
+    refusal([makeShot(2), makeShot(2)], { onProgress, signal: stopped.signal });`;
+  expect(await page.evaluate(stopAtSecond)).toEqual([undefined, "Stopped."]);
+  const full = `({ write: async () => { throw new Error("The disk is full."); }, abort: async () => undefined })`;
+  expect(await refused(`[makeShot(1)], { file: { createWritable: async () => ${full} } }`)).toEqual([
+    undefined,
+    "The disk is full.",
+  ]);
+  const unlike = `Promise.all([makeShot(1), makeShot(2)]).then((made) => ((AudioEncoder = undefined), refusal(made)))`;
+  expect(await page.evaluate(unlike)).toEqual(reason("their sound differs, and it has no encoder for sound"));
+});
+
+test("sound that the browser cannot play → told which shot has it", async () => {
+  const unknown = `Promise.all([makeShot(2), makeShot(1).then((made) => made.bytes())]).then(([shot, bytes]) => {
+    bytes.forEach((_, at) => [79, 112, 117, 115].every((one, more) => bytes[at + more] === one) && (bytes[at] = 88)); // Opus is Xpus
+    return refusal([shot, new Blob([bytes])]);
+  })`;
+  expect(await page.evaluate(unknown)).toEqual(reason("it cannot play the sound of shot 2"));
+});
+
+test("a title as a file name → without what a file system reads; a long one ends with a whole word where it can", () => {
+  expect(safeFileName('It\'s "wide": 16/9')).toBe("It s wide 16 9");
+  const long = safeFileName(
+    "The boat leaves the harbour at dawn while the fog is lifting over the old lighthouse keeper",
+  );
+  expect(long).toBe("The boat leaves the harbour at dawn while the fog is lifting over the old");
+  expect(safeFileName(`${"a".repeat(79)} b`)).toBe("a".repeat(79));
+  expect(safeFileName("a".repeat(100))).toBe("a".repeat(80));
+  expect(safeFileName("...")).toBe("Untitled");
+});

@@ -1,0 +1,318 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Prediction } from "../../../shared/contract/predictions.ts";
+import { SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../../shared/contract/samples.ts";
+import { launchBrowser } from "../../../tools/demo/browser.ts";
+import { bundle } from "../../support/client/bundle.ts";
+import type { Part } from "../../support/client/react-page.ts";
+import { predictionWith, REF } from "../../support/client/server.ts";
+import { until } from "../../support/until.ts";
+
+// keyframe-client/react in a browser, with the real client and React in StrictMode. Each test is a dialogue: it takes the page's requests
+// one by one and answers them, so a request too many is one that nobody took.
+
+const { projectId, predictionId } = REF;
+const GET_PROJECT = `GET /projects/${projectId}`;
+const GET_TAKE = `GET /projects/generate/video?projectId=${projectId}&predictionId=${predictionId}`;
+const GET_FILM = "GET /films/film";
+
+const RUNNING = predictionWith({ status: "processing", progress: 0.25 });
+const ENDED: Prediction = {
+  ...predictionWith({ status: "succeeded", progress: 1 }),
+  output: {
+    ...SAMPLE_PREDICTION.output,
+    url: "https://files/1",
+    expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+  },
+};
+const projectWith = (video: Prediction | null, take: Prediction | null = null) => {
+  const none = { "first-frame": null, "last-frame": null };
+  return { ...SAMPLE_PROJECT, projectId, predictions: { ...none, video }, takes: { ...none, video: take } };
+};
+const HELD = { "preference-applied": "wait=1", "retry-after": "1", etag: 'W/"b"' };
+const FIRST = { "retry-after": "1", etag: 'W/"a"' };
+
+type Asked = {
+  what: string;
+  headers: IncomingHttpHeaders;
+  answer: (data: unknown, headers?: Record<string, string>) => void;
+  refuse: (status: number, code: string) => void;
+  /** Whether the page no longer waits for it. */
+  isGone: () => boolean;
+};
+
+function readRequest(request: IncomingMessage, path: string, response: ServerResponse): Asked {
+  const send = (status: number, body: object, headers: Record<string, string> = {}) => {
+    response.writeHead(status, { "content-type": "application/json", ...headers });
+    response.end(JSON.stringify({ success: status < 300, data: null, error: null, ...body }));
+  };
+  return {
+    what: `${request.method} ${path}`,
+    headers: request.headers,
+    answer: (data, headers) => send(200, { data }, headers),
+    refuse: (status, code) => send(status, { error: { code, message: "No.", requestId: "1" } }),
+    isGone: () => response.destroyed,
+  };
+}
+
+describe.each([18, 19] as const)("React %s", (version) => {
+  const ends: (() => Promise<unknown>)[] = [];
+  const faults: string[] = [];
+  const asked: Asked[] = [];
+  let page: Page;
+
+  beforeAll(async () => {
+    const code = await bundle("test/support/client/react-page.ts", { react: version });
+    const html =
+      '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/page.js"></script>';
+    const server = createServer((request, response) => {
+      const { pathname, search } = new URL(request.url ?? "", "http://127.0.0.1");
+      const [, path] = pathname.split("/functions/v1/api");
+      if (path !== undefined) return void asked.push(readRequest(request, path + search, response));
+      const [type, text] = pathname === "/page.js" ? ["text/javascript", code] : ["text/html", html];
+      response.writeHead(200, { "content-type": type }).end(text);
+    });
+    const port = await new Promise<number>((resolve) =>
+      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)),
+    );
+    const browser = await launchBrowser();
+    ends.push(
+      async () => void server.close(),
+      () => browser.close(),
+    );
+    page = await browser.newPage();
+    page.on("pageerror", ({ message }) => faults.push(message));
+    page.on("console", (message) => {
+      if (message.type() === "error" && !message.text().includes("Failed to load resource"))
+        faults.push(message.text());
+    });
+    await page.goto(`http://127.0.0.1:${port}/?${new URLSearchParams({ projectId, predictionId })}`);
+    expect(await page.evaluate("page.version")).toMatch(new RegExp(`^${version}\\.`));
+  });
+  afterEach(async () => {
+    await show();
+    await nothingElse();
+  });
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end();
+    expect(faults).toEqual([]);
+  });
+
+  const show = (...parts: Part[]) => page.evaluate(`page.show(...${JSON.stringify(parts)})`);
+  const setHidden = (isHidden: boolean) => page.evaluate(`page.setHidden(${isHidden})`);
+  const refetch = (part: Part) => page.locator(`#${part} button`).click();
+
+  /** The page's next request. */
+  const next = async (what: string): Promise<Asked> => {
+    const one = await until(`${what}, not ${asked.map((other) => other.what)}`, () =>
+      asked.find((other) => other.what === what),
+    );
+    asked.splice(asked.indexOf(one), 1);
+    return one;
+  };
+  /** Fails if the page has sent a request that no test took: a last one overtakes none. */
+  const nothingElse = async () => {
+    await page.evaluate(`void fetch("/functions/v1/api/last").catch(() => undefined)`);
+    (await next("GET /last")).answer({});
+    expect(asked.map(({ what }) => what)).toEqual([]);
+  };
+  /** Every component of this name comes to show this. */
+  const shows = async (part: Part, state: object, count = 1) => {
+    const texts = () => page.locator(`#${part} output`).allInnerTexts();
+    const states = async () => (await texts()).map((text): unknown => JSON.parse(text));
+    await expect.poll(states).toEqual(Array(count).fill(expect.objectContaining(state)));
+  };
+  const showing = (fields: Partial<Prediction>) => ({ status: "ready", data: expect.objectContaining(fields) });
+
+  test("five components, a take and its project, in StrictMode → one read of each and one poll; all show each state", async () => {
+    await show("Latest", "Latest", "Latest", "Latest", "Latest", "Project", "Take");
+    await shows("Latest", { status: "loading", progress: null }, 5);
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).answer(RUNNING, FIRST);
+    const held = await next(GET_TAKE);
+    expect([held.headers["if-none-match"], held.headers.prefer]).toEqual(['W/"a"', "wait=1"]);
+    await shows("Latest", { ...showing({ status: "processing" }), progress: 0.25 }, 5);
+    await nothingElse();
+    held.answer({ ...RUNNING, status: "starting", progress: 0.5 }, HELD);
+    await shows("Latest", { progress: 0.5 }, 5);
+    await shows("Take", { progress: 0.5 });
+
+    (await next(GET_TAKE)).answer(ENDED, HELD);
+    await shows("Latest", { ...showing({ status: "succeeded" }), progress: 1 }, 5);
+    await shows("Take", { progress: 1 });
+    (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED)); // its takes
+    await shows("Project", { data: expect.objectContaining({ takes: projectWith(null, ENDED).takes }) });
+  });
+
+  test("another component takes over → the poll goes on; the last unmounts → it ends; mounted again → reads anew", async () => {
+    await show("Take", "Take");
+    (await next(GET_TAKE)).answer(RUNNING, FIRST);
+    const held = await next(GET_TAKE);
+    await show("Take");
+    await show("Client", "Take"); // which unmounts the last one and mounts another
+    await nothingElse();
+    expect(held.isGone()).toBe(false);
+    await show();
+    await until("the poll ends", held.isGone);
+    await show("Take");
+    await shows("Take", { status: "loading" });
+    (await next(GET_TAKE)).answer(ENDED);
+    await shows("Take", showing({ status: "succeeded" }));
+    await page.evaluate("page.changeUser()");
+    await show("Take");
+    await shows("Take", { status: "loading" });
+    (await next(GET_TAKE)).refuse(404, "not_found");
+    await shows("Take", { status: "failed" });
+    expect(await page.locator("#Take output").textContent()).not.toContain("data");
+  });
+
+  test("the page is hidden → the poll ends, and what is shown stays; visible again → everything is read at once", async () => {
+    await show("Project", "Models", "Take");
+    (await next("GET /models")).answer({ steps: [] });
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).answer(RUNNING, FIRST);
+    const held = await next(GET_TAKE);
+    await setHidden(true);
+    await until("the poll ends", held.isGone);
+    await show("Project", "Models", "Take", "Latest"); // nothing new is read while it is hidden
+    for (const part of ["Take", "Latest"] as const) await shows(part, { status: "ready", progress: 0.25 });
+    await nothingElse();
+    await setHidden(false);
+    (await next(GET_PROJECT)).answer(projectWith(ENDED));
+    (await next("GET /models")).answer({ steps: [{ step: "video", models: [] }] });
+    await shows("Latest", showing({ status: "succeeded" }));
+    (await next(GET_TAKE)).answer(ENDED);
+    await shows("Take", showing({ status: "succeeded" }));
+    await shows("Models", { data: { steps: [{ step: "video", models: [] }] } });
+  });
+
+  test("a read that fails → its code; refetch → ready; a poll that fails → its code beside what was read", async () => {
+    await show("Project");
+    (await next(GET_PROJECT)).refuse(404, "not_found");
+    await shows("Project", { status: "failed", code: "not_found" });
+    await refetch("Project");
+    await shows("Project", { status: "loading" });
+    await show("Project", "Take");
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).refuse(401, "unauthorized");
+    await shows("Project", { status: "failed", code: "unauthorized", data: projectWith(RUNNING) });
+    await shows("Take", { status: "failed", code: "unauthorized" });
+    await refetch("Project");
+    await shows("Project", { status: "ready" });
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).answer(ENDED); // between the two reads
+    await shows("Take", { status: "ready" });
+    (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
+    await shows("Project", { status: "ready", data: projectWith(ENDED, ENDED) });
+  });
+
+  test("a project that was read before its prediction ended, and answered after → read again", async () => {
+    await show("Project", "Take");
+    (await next(GET_TAKE)).answer(ENDED);
+    await shows("Take", showing({ status: "succeeded" }));
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).answer(ENDED);
+    (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
+    await shows("Project", { data: projectWith(ENDED, ENDED) });
+  });
+
+  test("generate and cancel of useKeyframe → shown before anything is read again; its other changes → read again", async () => {
+    await show("Client", "Latest", "Film");
+    (await next(GET_PROJECT)).answer(projectWith(null));
+    (await next(GET_FILM)).answer({ ...SAMPLE_FILM, shots: [] });
+    await shows("Latest", { status: "ready", data: null });
+
+    const call = (text: string) => page.evaluate(`void page.keyframe.${text}`);
+    await call(`generate("video", { projectId: "${projectId}" })`);
+    (await next("POST /projects/generate/video")).answer(predictionWith(), FIRST);
+    await shows("Latest", showing({ status: "queued" }));
+    (await next(GET_PROJECT)).answer(projectWith(predictionWith()));
+    (await next(GET_FILM)).answer({ ...SAMPLE_FILM, shots: [] });
+    (await next(GET_TAKE)).answer(predictionWith(), FIRST);
+    const held = await next(GET_TAKE);
+
+    await call(`cancel({ projectId: "${projectId}", predictionId: "${predictionId}" })`);
+    (await next("POST /projects/generate/cancel")).answer(predictionWith({ status: "canceled" }));
+    await shows("Latest", showing({ status: "canceled" }));
+    await until("the poll ends", held.isGone);
+    for (let turn = 1; turn <= 2; turn++) {
+      (await next(GET_PROJECT)).answer(projectWith(predictionWith({ status: "canceled" })));
+      (await next(GET_FILM)).answer({ ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] });
+      await shows("Film", { data: { ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] } });
+      if (turn === 2) break;
+      await call(`changeProject("${projectId}", { title: "b" })`);
+      (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId });
+    }
+  });
+
+  test("usage of this month and of other days → one read of each query; a start, an end, a visible page → read again", async () => {
+    const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";
+    await show("Client", "Usage", "Usage", "May");
+    (await next("GET /usage")).answer({ groups: [] });
+    (await next(GET_MAY)).answer({ groups: [1] });
+    await shows("Usage", { status: "ready", data: { groups: [] } }, 2);
+    await shows("May", { status: "ready", data: { groups: [1] } });
+    const readBoth = async (sums: number[]) => {
+      (await next("GET /usage")).answer({ groups: sums });
+      (await next(GET_MAY)).answer({ groups: [] });
+      await shows("Usage", { data: { groups: sums } }, 2);
+    };
+    await setHidden(true);
+    await setHidden(false);
+    await readBoth([2]);
+
+    await show("Client", "Usage", "Usage", "May", "Latest");
+    (await next(GET_PROJECT)).answer(projectWith(null));
+    await shows("Latest", { status: "ready" });
+    await page.evaluate(`void page.keyframe.generate("video", { projectId: "${projectId}" })`);
+    (await next("POST /projects/generate/video")).answer(RUNNING, FIRST);
+    await readBoth([3]);
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).answer(RUNNING, FIRST);
+    (await next(GET_TAKE)).answer(ENDED, HELD);
+    await readBoth([4]);
+    (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
+    await nothingElse();
+  });
+
+  test("an unchanged file → keeps its URL while that is valid, so that a video plays on; refetch, and a new file → the new one", async () => {
+    const withUrl = (url: string, fields: object = {}): Prediction => ({
+      ...ENDED,
+      output: { ...SAMPLE_PREDICTION.output, ...ENDED.output, url, ...fields },
+    });
+    const answer = async (take: Prediction, shown: string) => {
+      (await next(GET_PROJECT)).answer(projectWith(take, take));
+      const output = expect.objectContaining({ output: expect.objectContaining({ url: shown }) });
+      const takes = expect.objectContaining({ video: output });
+      await shows("Project", { data: expect.objectContaining({ predictions: takes, takes }) });
+    };
+    const again = async () => {
+      await setHidden(true);
+      await setHidden(false);
+    };
+    await show("Project");
+    await answer(withUrl("https://files/1"), "https://files/1");
+    await again();
+    await answer(withUrl("https://files/2"), "https://files/1");
+    await again();
+    const soon = new Date(Date.now() + 60_000).toISOString();
+    await answer(withUrl("https://files/3", { sha256: "0", expiresAt: soon }), "https://files/3");
+    await again();
+    await answer(withUrl("https://files/4", { sha256: "0" }), "https://files/4");
+    await refetch("Project");
+    await answer(withUrl("https://files/5", { sha256: "0" }), "https://files/5");
+  });
+
+  test("rendered on a server → loading, and nothing is read; without an id → idle", async () => {
+    const html = await page.evaluate<string>(
+      `page.html("Latest", "Project", "Take", "Film", "Models", "Usage", "NoProject")`,
+    );
+    const statuses = [...html.matchAll(/status&quot;:&quot;(\w+)/g)].map(([, status]) => status);
+    expect(statuses).toEqual([...Array(6).fill("loading"), "idle"]);
+    await nothingElse();
+    await show("NoProject");
+    await shows("NoProject", { status: "idle" });
+  });
+});

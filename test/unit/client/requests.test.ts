@@ -1,0 +1,163 @@
+import { expect, test } from "vitest";
+import { createKeyframeClient } from "../../../client/index.ts";
+import { predictionWith, REF, refusal, useScriptedServer } from "../../support/client/server.ts";
+
+const server = await useScriptedServer();
+const keyframe = server.client();
+
+const { projectId } = REF;
+
+const page = { projects: [], nextCursor: null };
+const project = { title: "Harbour", textPrompt: "A harbour" };
+const image = new Uint8Array([137, 80, 78, 71]);
+
+test.each([
+  ["a Uint8Array", image],
+  ["a part of a larger buffer", new Uint8Array([0, ...image, 0]).subarray(1, 5)],
+  ["an ArrayBuffer", image.buffer],
+  ["a Blob", new Blob([image])],
+  ["a File whose type is wrong", new File([image], "look.gif", { type: "image/gif" })],
+])("uploadReferenceImage of %s → its bytes, their kind left to the service", async (_, given) => {
+  server.play({ status: 201, data: { referenceImagePath: "projects/a.png" } });
+  expect(await keyframe.uploadReferenceImage(given)).toEqual({ referenceImagePath: "projects/a.png" });
+  expect([...(server.seen[0]?.body ?? [])]).toEqual([...image]);
+  expect(server.seen[0]?.headers["content-type"]).toBe("application/octet-stream");
+});
+
+test("a change or a deletion of a project or a film with unchangedSince → If-Match with its ETag; without → none", async () => {
+  const unchangedSince = { updatedAt: "2026-11-21T12:00:00.000Z" };
+  server.play(...Array.from({ length: 8 }, () => ({ data: project })));
+  for (const options of [{ unchangedSince }, {}]) {
+    await keyframe.changeProject(projectId, { title: "b" }, options);
+    await keyframe.deleteProject(projectId, options);
+    await keyframe.films.change(projectId, { projectIds: [projectId] }, options);
+    await keyframe.films.delete(projectId, { projects: "delete" }, options);
+  }
+  const tag = '"2026-11-21T12:00:00.000Z"';
+  expect(server.seen.map(({ headers }) => headers["if-match"])).toEqual([...Array(4).fill(tag), ...Array(4)]);
+  expect(server.seen[3]?.url).toBe(`/functions/v1/api/films/${projectId}?projects=delete`);
+});
+
+test("an idempotencyKey → sent as it is; two calls without one → two keys", async () => {
+  server.play(...Array.from({ length: 3 }, () => ({ status: 201, data: project })));
+  await keyframe.createProject(project, { idempotencyKey: "draft-1" });
+  await keyframe.createProject(project);
+  await keyframe.createProject(project);
+  const keys = server.seen.map(({ headers }) => headers["idempotency-key"]);
+  expect(keys[0]).toBe("draft-1");
+  expect(new Set(keys).size).toBe(3);
+});
+
+test.each(["", "a b", "é", "a\nb", "x".repeat(256)])("the idempotencyKey %j → TypeError, nothing sent", async (key) => {
+  server.play();
+  await expect(keyframe.createProject(project, { idempotencyKey: key })).rejects.toThrow(TypeError);
+  expect(server.seen).toEqual([]);
+});
+
+test.each(["", ".", ".."])("the identifier %j, which would be another path → TypeError, nothing sent", async (id) => {
+  server.play();
+  await expect(keyframe.deleteProject(id)).rejects.toThrow("projectId must be an identifier");
+  expect(server.seen).toEqual([]);
+});
+
+test("an identifier with a slash → stays one part of the path", async () => {
+  server.play({ data: {} });
+  await keyframe.readProject("../webhooks?x#y");
+  expect(server.seen[0]?.url).toBe("/functions/v1/api/projects/..%2Fwebhooks%3Fx%23y");
+});
+
+test("wait → Prefer: wait, of a start and of a read; more than the service holds → TypeError", async () => {
+  server.play({ status: 202, data: { ...REF } }, { data: { ...REF } });
+  await keyframe.generate("first-frame", { projectId }, { wait: 25 });
+  await keyframe.readPrediction(REF, { wait: 5 });
+  expect(server.seen.map(({ headers }) => headers.prefer)).toEqual(["wait=25", "wait=5"]);
+  for (const wait of [0, 26, 1.5]) await expect(keyframe.readPrediction(REF, { wait })).rejects.toThrow(TypeError);
+});
+
+test("apikey → sent with each request", async () => {
+  server.play({ data: page });
+  await server.client({ apikey: "sb_publishable_1" }).listProjects();
+  expect(server.seen[0]?.headers.apikey).toBe("sb_publishable_1");
+});
+
+test("a url with a path before it, as self-hosted projects have → kept", async () => {
+  server.play({ data: page });
+  await server.client({ url: `${server.url}/supabase/` }).listProjects();
+  expect(server.seen[0]?.url).toBe("/supabase/functions/v1/api/projects");
+});
+
+test.each([
+  "",
+  "abc.supabase.co",
+  "ftp://abc.supabase.co",
+  "https://abc.supabase.co/functions/v1",
+  "https://abc.supabase.co/functions/v1/api/",
+  "https://user:secret@abc.supabase.co",
+  "https://abc.supabase.co/?apikey=1",
+])("the url %j → TypeError that says what it must be", (url) => {
+  expect(() => createKeyframeClient({ url, getToken: () => null })).toThrow(/url must be the project's Supabase URL/);
+});
+
+test.each([{ retries: -1 }, { retries: 0.5 }, { requestTimeoutMs: 0 }, { apikey: "a\nb" }])(
+  "the option %j → TypeError that names it",
+  (option) => {
+    const [name] = Object.keys(option);
+    expect(() => server.client(option)).toThrow(`${name} must be`);
+  },
+);
+
+test("methods taken out of the client → work: they need no this", async () => {
+  const { readProject, webhooks } = keyframe;
+  const { list } = webhooks;
+  server.play({ data: project }, { data: { webhooks: [] } });
+  expect([await readProject(projectId), await list()]).toEqual([project, { webhooks: [] }]);
+});
+
+test("a start, and polls with an ETag → fetch gets no option that Cloudflare Workers refuse", async () => {
+  const options: unknown[] = [];
+  const noting = (url: string, init: RequestInit) => {
+    options.push([init.redirect, init.cache]);
+    return fetch(url, init);
+  };
+  const keyframe = server.client({ fetch: noting });
+  const ended = predictionWith({ status: "canceled" });
+  server.play({ status: 202, data: predictionWith(), headers: { etag: '"1"' } }, { data: ended });
+  await keyframe.waitFor(await keyframe.generate("video", { projectId }));
+  expect(server.seen[1]?.headers["if-none-match"]).toBe('"1"');
+  expect(options).toEqual(Array(2).fill(["manual", undefined]));
+});
+
+test("eachProject → every row of every page, also behind an empty one, the query kept", async () => {
+  const pages = [
+    { projects: [1, 2], nextCursor: "c+1" },
+    { projects: [], nextCursor: "c2" },
+    { projects: [3], nextCursor: null },
+  ];
+  server.play(...pages.map((data) => ({ data })));
+  const projects = server.client().eachProject({ limit: 2, include: "predictions" });
+  expect(await Array.fromAsync(projects)).toEqual([1, 2, 3]);
+  const query = "limit=2&include=predictions";
+  expect(server.seen.map(({ url }) => url.split("?")[1])).toEqual([
+    query,
+    `${query}&cursor=c%2B1`,
+    `${query}&cursor=c2`,
+  ]);
+});
+
+test("no row is read → no request; the loop ends early → no further request", async () => {
+  server.play({ data: { projects: [1, 2], nextCursor: "c1" } });
+  const projects = server.client().eachProject();
+  expect(server.seen).toEqual([]);
+  for await (const _ of projects) break;
+  expect(server.seen).toHaveLength(1);
+});
+
+test("a page that is refused → the loop throws, after the rows before it", async () => {
+  server.play({ data: { projects: [1], nextCursor: "c1" } }, refusal(400, "invalid_request"));
+  const found: unknown[] = [];
+  const loop = async () => {
+    for await (const project of server.client().eachProject()) found.push(project);
+  };
+  await expect(loop()).rejects.toMatchObject({ code: "invalid_request" });
+  expect(found).toEqual([1]);
+});

@@ -1,0 +1,120 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { systemClock } from "../../../client/clock.ts";
+import { createKeyframeClient } from "../../../client/index.ts";
+import { hang, refusal, useScriptedServer } from "../../support/client/server.ts";
+
+const server = await useScriptedServer();
+
+const expired = refusal(401, "unauthorized");
+const fine = { data: { title: "Harbour" } };
+const tokensSent = () => server.seen.map(({ headers }) => headers.authorization);
+
+/** Gives these tokens, one at each question, and counts the questions. */
+function tokens(...given: (string | null)[]) {
+  let asked = 0;
+  const getToken = async () => given[Math.min(asked++, given.length - 1)] ?? null;
+  return { getToken, asked: () => asked };
+}
+
+test("401, and getToken has another token by then → sent once more with that and the same key, with no pause", async () => {
+  const { getToken } = tokens("old", "new");
+  server.play(expired, { status: 201, ...fine });
+  expect(await server.client({ getToken }).createProject({ title: "a", textPrompt: "b" })).toEqual(fine.data);
+  expect([tokensSent(), server.time.pauses]).toEqual([["Bearer old", "Bearer new"], []]);
+  expect(new Set(server.seen.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+});
+
+test.each([
+  ["the token is the same", ["a", "a"], ["Bearer a"]],
+  ["signed out meanwhile", ["a", null], ["Bearer a"]],
+  ["401 with the fresh token too", ["a", "b", "c"], ["Bearer a", "Bearer b"]],
+])("401, and %s → the service's own refusal, nothing more is sent", async (_, given, sent) => {
+  server.play(expired, expired, fine);
+  const refused = { code: "unauthorized", status: 401, requestId: "request-1" };
+  await expect(server.client(tokens(...given)).readProject("p")).rejects.toMatchObject(refused);
+  expect(tokensSent()).toEqual(sent);
+});
+
+test.each([null, "", "a b", "a\r\nx: y"])(
+  "getToken gives %j → unauthorized, nothing sent, nothing repeated",
+  async (token) => {
+    const { getToken, asked } = tokens(token);
+    server.play(fine);
+    await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject({
+      code: "unauthorized",
+      status: null,
+    });
+    expect([server.seen, asked()]).toEqual([[], 1]);
+  },
+);
+
+test.each<[how: string, fail: () => Promise<string>]>([
+  ["rejects", () => Promise.reject(new Error("no storage"))],
+  [
+    "throws at once",
+    () => {
+      throw new Error("no storage");
+    },
+  ],
+])("getToken always %s → no_token with its sentence, after the retries", async (_, fail) => {
+  const getToken = vi.fn(fail);
+  server.play();
+  const noToken = { code: "no_token", cause: "Error: no storage" };
+  await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject(noToken);
+  expect([server.seen, getToken.mock.calls.length, server.time.pauses.length]).toEqual([[], 4, 3]);
+});
+
+const userId = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
+const asServer = { url: server.url, secretKey: "sb_secret_of_the_project", userId };
+
+test("secretKey and userId → the key as apikey and as Bearer token, and the user in Keyframe-User", async () => {
+  server.play(fine);
+  await createKeyframeClient(asServer).readProject("p");
+  const { secretKey: apikey } = asServer;
+  const given = { apikey, authorization: `Bearer ${apikey}`, "keyframe-user": userId };
+  expect(server.seen[0]?.headers).toMatchObject(given);
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+test.each([
+  ["a page or its worker", { location: new URL("https://page.example") }],
+  ["a React Native app", { navigator: { product: "ReactNative" } }],
+])("secretKey in %s → TypeError", (_, globals) => {
+  for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
+  expect(() => createKeyframeClient(asServer)).toThrow(
+    new TypeError("secretKey is for servers only: in a browser or an app everybody could read it. Give getToken."),
+  );
+});
+
+test.each([
+  ["a publishable key", { secretKey: "sb_publishable_x" }],
+  ["an empty key", { secretKey: "" }],
+  ["no user", { userId: "" }],
+  ["two users", { userId: `${userId}, ${userId}` }],
+])("%s for a server → TypeError without the key", (_, given) => {
+  const create = () => createKeyframeClient({ ...asServer, ...given });
+  expect(create).toThrow(TypeError);
+  expect(create).not.toThrow(/of_the_project/);
+});
+
+test("getToken never answers → no_token with what to do, not a fault of the network", async () => {
+  server.play();
+  const options = { requestTimeoutMs: 50, retries: 0, clock: systemClock };
+  const client = server.client({ getToken: () => new Promise(() => undefined), ...options });
+  const refused = client.readProject("p");
+  await expect(refused).rejects.toMatchObject({
+    code: "no_token",
+    message:
+      "getToken has not answered in time. Inside onAuthStateChange supabase-js answers only once your callback has returned: make the call after it.",
+  });
+  expect(server.seen).toEqual([]);
+});
+
+test("the answer does not come, after a token has → a fault of the network", async () => {
+  server.play(hang);
+  const late = server.client({ requestTimeoutMs: 50, retries: 0, clock: systemClock }).readProject("p");
+  await expect(late).rejects.toMatchObject({ code: "network" });
+});

@@ -1,0 +1,268 @@
+import { expect, test } from "vitest";
+import { GenerationError, hasEnded, mustSucceed } from "../../../client/index.ts";
+import { type Prediction, prediction, predictionStatus } from "../../../shared/contract/predictions.ts";
+import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
+import { breakOff, predictionWith, REF, refusal, type Turn, useScriptedServer } from "../../support/client/server.ts";
+
+const server = await useScriptedServer();
+
+/** An answer of the status endpoint. `held`: how long the service held it, in ms. */
+function state(
+  fields: Partial<Prediction>,
+  { tag, told = "2", held }: { tag?: string; told?: string; held?: number } = {},
+): Turn {
+  return (response) => {
+    server.time.pass(held ?? 0);
+    const headers = {
+      ...(tag === undefined ? {} : { etag: `W/"${tag}"` }),
+      ...(fields.completedAt === undefined ? { "retry-after": told } : {}),
+      ...(held === undefined ? {} : { "preference-applied": "wait=25" }),
+    };
+    response.writeHead(200, { "content-type": "application/json", ...headers });
+    response.end(JSON.stringify({ success: true, data: predictionWith(fields), error: null }));
+  };
+}
+
+const same =
+  ({ tag = "a", told = "2", held }: { tag?: string; told?: string; held?: number } = {}): Turn =>
+  (response) => {
+    server.time.pass(held ?? 0);
+    const applied = held === undefined ? {} : { "preference-applied": "wait=25" };
+    response.writeHead(304, { etag: `W/"${tag}"`, "retry-after": told, ...applied }).end();
+  };
+
+const ended = { status: "succeeded", completedAt: "2026-03-01T00:01:00Z", progress: 1 } as const;
+const headersOf = (name: string) => server.seen.map(({ headers }) => headers[name]);
+/** The time between one request and the next, in ms. */
+const gaps = () => server.seen.slice(1).map(({ at }, index) => at - (server.seen[index]?.at ?? 0));
+
+test("a service that neither tags nor holds → asked at its own pace, never earlier", async () => {
+  for (const chance of [0, 0.999]) {
+    server.play(
+      state({}, { told: "1" }),
+      state({ status: "starting" }, { told: "4" }),
+      state({}, { told: "0" }),
+      state(ended),
+    );
+    const made = await server.client({ random: () => chance }).waitFor(REF);
+    expect(made).toMatchObject(ended);
+    const [first = 0, second = 0, third = 0] = gaps();
+    expect(first).toBeGreaterThanOrEqual(1000);
+    expect(second).toBeGreaterThanOrEqual(4000);
+    expect(second).toBeLessThan(4400);
+    // A Retry-After of 0 is no reason to run hot.
+    expect(third).toBeGreaterThanOrEqual(200);
+    expect(headersOf("if-none-match")).toEqual([undefined, undefined, undefined, undefined]);
+    expect(headersOf("prefer")).toEqual([undefined, undefined, undefined, undefined]);
+  }
+});
+
+test("no Retry-After at all → a second between two polls", async () => {
+  server.play({ data: predictionWith() }, state(ended));
+  await server.client({ random: () => 0 }).waitFor(REF);
+  expect(gaps()).toEqual([1000]);
+});
+
+test("tags, not held → conditional requests; 304 keeps what is known; after an answer that lost its tag, a plain one", async () => {
+  const lost = state({ status: "starting" });
+  server.play(state({}, { tag: "a" }), same(), same(), state({}, { tag: "b" }), lost, state(ended));
+  await server.client().waitFor(REF);
+  expect(headersOf("if-none-match")).toEqual([undefined, 'W/"a"', 'W/"a"', 'W/"a"', 'W/"b"', undefined]);
+  for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(2000);
+});
+
+test("a service that holds → asked for 25 s, and again at once when the status changed or the time was up", async () => {
+  server.play(
+    state({}, { tag: "a" }),
+    same({ held: 25_000 }),
+    state({ status: "starting" }, { tag: "b", held: 300 }),
+    state({ status: "processing" }, { tag: "c", held: 100 }),
+    state(ended, { held: 9000 }),
+  );
+  await server.client({ random: () => 0 }).waitFor(REF);
+  expect(headersOf("prefer")).toEqual([undefined, "wait=25", "wait=25", "wait=25", "wait=25"]);
+  // The first look was not held: two seconds' pause. The others came at once, so what lies between is the holding.
+  expect(gaps()).toEqual([2000, 25_000, 300, 100]);
+});
+
+test("a service that says it holds, and does not → asked at its own pace", async () => {
+  server.play(state({}, { tag: "a" }), same({ held: 0 }), same({ held: 500 }), state(ended));
+  await server.client({ random: () => 0 }).waitFor(REF);
+  expect(gaps()).toEqual([2000, 2000, 2000]);
+});
+
+test("what generate answered → the first look is held already, by the tag of that answer", async () => {
+  const keyframe = server.client();
+  server.play({ status: 202, headers: { etag: 'W/"s"', "retry-after": "2" }, data: predictionWith() }, state(ended));
+  const started = await keyframe.generate("video", { projectId: REF.projectId });
+  await keyframe.waitFor(started);
+  expect([server.seen[1]?.headers["if-none-match"], server.seen[1]?.headers.prefer]).toEqual(['W/"s"', "wait=25"]);
+  expect(gaps()).toEqual([0]);
+});
+
+test("what generate answered without a tag → not asked before its Retry-After", async () => {
+  const keyframe = server.client({ random: () => 0 });
+  server.play({ status: 202, headers: { "retry-after": "3" }, data: predictionWith() }, state(ended));
+  await keyframe.waitFor(await keyframe.generate("video", { projectId: REF.projectId }));
+  expect(gaps()).toEqual([3000]);
+});
+
+test("progress is watched → the hold is as short as the pace, and onProgress gets every change once", async () => {
+  const told: unknown[] = [];
+  const onProgress = ({ status, progress, queuePosition }: Prediction) =>
+    void told.push([status, progress, queuePosition]);
+  server.play(
+    state({ queuePosition: 2 }, { tag: "a" }),
+    same({ held: 2000 }),
+    state({ queuePosition: 1 }, { tag: "b", held: 2000 }),
+    state({ status: "processing", progress: 0.25 }, { tag: "c", held: 700 }),
+    state({ status: "processing", progress: 0.25, attempt: 1 }, { tag: "d", held: 2000 }),
+    state({ status: "processing", progress: 0.5 }, { tag: "e", held: 2000 }),
+    state(ended, { held: 100 }),
+  );
+  await server.client({ random: () => 0 }).waitFor(REF, { onProgress });
+  expect(told).toEqual([
+    ["queued", null, 2],
+    ["queued", null, 1],
+    ["processing", 0.25, null],
+    ["processing", 0.5, null],
+    ["succeeded", 1, null],
+  ]);
+  expect(new Set(headersOf("prefer").slice(1))).toEqual(new Set(["wait=2"]));
+  expect(gaps()).toEqual([2000, 2000, 2000, 700, 2000, 2000]);
+});
+
+test("a known prediction → reported first; one that has ended → returned without asking", async () => {
+  const told: string[] = [];
+  const onProgress = ({ status }: Prediction) => void told.push(status);
+  server.play(state(ended));
+  await server.client().waitFor(predictionWith({ status: "starting" }), { onProgress });
+  expect(told).toEqual(["starting", "succeeded"]);
+  server.play();
+  const failed = predictionWith({ status: "failed" });
+  expect(await server.client().waitFor(failed)).toBe(failed);
+  expect(server.seen).toEqual([]);
+});
+
+test.each(["failed", "canceled"] as const)("a generation that ends %s → resolves with it", async (status) => {
+  server.play(state({ status, completedAt: "2026-03-01T00:01:00Z" }));
+  expect(await server.client().waitFor(REF)).toMatchObject({ status });
+});
+
+test("an outage, with every kind of failure → waited out, Retry-After kept, and the look after it not held", async () => {
+  server.play(
+    state({}, { tag: "a" }),
+    refusal(503, "unavailable", { "retry-after": "5" }),
+    breakOff,
+    { status: 524, text: "<h1>524</h1>" },
+    refusal(429, "rate_limited", { "retry-after": "90" }),
+    same(),
+    state(ended),
+  );
+  expect(await server.client({ random: () => 0 }).waitFor(REF)).toMatchObject(ended);
+  expect(gaps()).toEqual([2000, 5000, 500, 1000, 90_000, 2000]);
+  expect(headersOf("prefer")).toEqual([undefined, "wait=25", undefined, undefined, undefined, undefined, "wait=25"]);
+});
+
+test.each<[what: string, turn: Turn, code: string]>([
+  ["no answer", breakOff, "network"],
+  ["503 with the service's own Retry-After", refusal(503, "unavailable", { "retry-after": "2" }), "unavailable"],
+  ["429: too many waits of one user", refusal(429, "rate_limited", { "retry-after": "1" }), "rate_limited"],
+])("an outage without end, %s → given up after minutes, with the last failure", async (_, turn, code) => {
+  server.play(...Array.from({ length: 40 }, () => turn));
+  const began = server.time.clock.now();
+  await expect(server.client({ random: () => 0.5 }).waitFor(REF)).rejects.toMatchObject({ code });
+  const minutes = (server.time.clock.now() - began) / 60_000;
+  expect([server.seen.length, minutes > 5 && minutes < 10]).toEqual([21, true]);
+});
+
+test("failures with successes between them → never given up", async () => {
+  const turns = Array.from({ length: 30 }, () => [breakOff, state({})]).flat();
+  server.play(...turns, state(ended));
+  expect(await server.client().waitFor(REF)).toMatchObject(ended);
+});
+
+test.each<[what: string, turn: Turn, code: string]>([
+  ["not_found", refusal(404, "not_found"), "not_found"],
+  ["a page of another user", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
+  ["a session that ended for good", refusal(401, "unauthorized"), "unauthorized"],
+])("%s → thrown at once", async (_, turn, code) => {
+  server.play(state({}), turn, state(ended));
+  await expect(server.client().waitFor(REF)).rejects.toMatchObject({ code });
+  expect(server.left()).toBe(1);
+});
+
+test("a session that ends while it waits → goes on with the new one", async () => {
+  let token = "old";
+  server.time.onPause(() => {
+    token = "new";
+  });
+  server.play(state({}), state({}), state(ended));
+  await server.client({ getToken: () => token }).waitFor(REF);
+  server.time.onPause(() => undefined);
+  expect(headersOf("authorization")).toEqual(["Bearer old", "Bearer new", "Bearer new"]);
+});
+
+test("timeoutMs → timeout when it is over, no poll before Retry-After, and no hold beyond it", async () => {
+  server.play(state({}, { tag: "a" }), same({ held: 4000 }), same({ held: 1000 }), state(ended));
+  const began = server.time.clock.now();
+  const wait = server.client({ random: () => 0 }).waitFor(REF, { timeoutMs: 7500 });
+  await expect(wait).rejects.toMatchObject({
+    code: "timeout",
+    status: null,
+    message: expect.stringContaining("within 7.5 s"),
+  });
+  expect(headersOf("prefer")).toEqual([undefined, "wait=5", "wait=1"]);
+  expect(server.time.clock.now() - began).toBe(7500);
+});
+
+test("a laptop that slept through timeoutMs, and through the end of the run → the end, not a timeout", async () => {
+  let asleep = true;
+  server.time.onPause(() => {
+    if (asleep) server.time.pass(8 * 3_600_000);
+    asleep = false;
+  });
+  server.play(state({}), state(ended));
+  expect(await server.client().waitFor(REF, { timeoutMs: 60_000 })).toMatchObject(ended);
+  server.time.onPause(() => undefined);
+});
+
+test("a clock that is set back by an hour → timeoutMs is over no later", async () => {
+  server.play(state({}), state({}, { held: -3_600_000 }), ...Array.from({ length: 9 }, () => state({})));
+  const wait = server.client({ random: () => 0 }).waitFor(REF, { timeoutMs: 7000 });
+  await expect(wait).rejects.toMatchObject({ code: "timeout" });
+  expect(server.time.pauses).toEqual([2000, 2000, 2000, 1000]);
+});
+
+test("onProgress throws → waitFor rejects with that, and asks no more", async () => {
+  server.play(state({}), state(ended));
+  const onProgress = () => {
+    throw new RangeError("no such element");
+  };
+  await expect(server.client().waitFor(REF, { onProgress })).rejects.toThrow(RangeError);
+  expect(server.left()).toBe(1);
+});
+
+test("hasEnded → of the contract's states, the three that are final", () => {
+  const final = predictionStatus.options.filter((status) => hasEnded(predictionWith({ status })));
+  expect(final).toEqual(["succeeded", "failed", "canceled"]);
+});
+
+test("mustSucceed of what succeeded → the same", () => {
+  const made = prediction.parse(SAMPLE_PREDICTION);
+  expect(mustSucceed(made)).toEqual(made);
+});
+
+const failed = (retryable: boolean) => ({ code: "provider_failed", message: "The model said no.", retryable });
+
+test.each<[Partial<Prediction>, object, string]>([
+  [{ status: "failed", error: failed(true) }, { code: "provider_failed", retryable: true }, "The model said no."],
+  [{ status: "failed", error: failed(false) }, { code: "provider_failed", retryable: false }, "The model said no."],
+  [{ status: "canceled" }, { code: "canceled", retryable: true }, "no reason given"],
+  [{ status: "processing" }, { code: "processing" }, "no reason given"],
+])("mustSucceed of %j → GenerationError with its code, sentence and retryable", (fields, thrown, sentence) => {
+  const ended = predictionWith(fields);
+  const message = `video ${fields.status}: ${sentence}`;
+  expect(() => mustSucceed(ended)).toThrow(GenerationError);
+  expect(() => mustSucceed(ended)).toThrow(expect.objectContaining({ message, prediction: ended, ...thrown }));
+});

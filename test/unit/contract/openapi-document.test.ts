@@ -1,0 +1,223 @@
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import openapiTS, { astToString } from "openapi-typescript";
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { OPERATIONS } from "../../../shared/contract/operations/index.ts";
+import { errorsOf, type Operation } from "../../../shared/contract/operations/operation.ts";
+import { ERROR_STATUS } from "../../../shared/http/errors.ts";
+import {
+  type Answer,
+  follow,
+  lookUp,
+  openApi,
+  pointerTo,
+  places,
+  type Schema,
+} from "../../support/openapi/document.ts";
+import { faultsOf } from "../../support/openapi/schemas.ts";
+
+// Rules that hold for the document whatever the contract says. What the service makes of it: test/e2e/dashboard-docs.test.ts.
+
+type Node = { pointer: string; value: Record<string, unknown> };
+
+/** Every object of the document with where it is. */
+function* nodes(value: unknown = openApi, pointer = "#"): Generator<Node> {
+  if (value === null || typeof value !== "object") return;
+  if (!Array.isArray(value)) yield { pointer, value: value as Record<string, unknown> };
+  for (const [name, inner] of Object.entries(value)) yield* nodes(inner, `${pointer}${pointerTo(name).slice(1)}`);
+}
+const all = [...nodes()];
+
+test("Redocly, with its recommended rules and those for examples and tags → no error and no warning", async () => {
+  const examples = { "no-invalid-schema-examples": "error", "no-invalid-parameter-examples": "error" } as const;
+  const rules = { ...examples, "operation-tag-defined": "error", "operation-description": "error" } as const;
+  const config = await createConfig({ extends: ["recommended"], rules });
+  const problems = await lintFromString({ source: JSON.stringify(openApi), absoluteRef: "/openapi.json", config });
+  expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+});
+
+/** Every schema, those within schemas included, but for what examples contain. */
+const schemas = all
+  .filter(({ pointer }) => /\/(schema|items|(schemas|properties|anyOf|oneOf)\/[^/]+)$/.test(pointer))
+  .filter(({ pointer }) => !/\/(x-)?examples?\//.test(pointer))
+  .map(({ pointer, value }): { pointer: string; schema: Schema } => ({ pointer, schema: value }));
+
+const contract: [string, Operation][] = Object.entries(OPERATIONS);
+
+test("every operation of the contract is there once, and nothing else but the document itself and metrics", () => {
+  const described = places.map(({ id, method, template }) => [id, method, template]);
+  const wanted = contract.map(([id, { method, at }]) => [id, method, `/api${at.replaceAll(/:(\w+)/g, "{$1}")}`]);
+  const documents = [
+    ["readOpenApi", "GET", "/api/openapi.json"],
+    ["readMetrics", "GET", "/api/metrics"],
+  ];
+  expect(described.toSorted()).toEqual([...wanted, ...documents].toSorted());
+});
+
+test("every group, operation and event is described, in other words than its summary", () => {
+  const operations = [...Object.values(openApi.paths), ...Object.values(openApi.webhooks)].flatMap(Object.values);
+  for (const { operationId, summary, description = "" } of operations) {
+    expect([operationId, description.length > 60, description.includes(summary)]).toEqual([operationId, true, false]);
+  }
+  const used = new Set(operations.flatMap(({ tags }) => tags));
+  expect(new Set(openApi.tags.map(({ name }) => name))).toEqual(used);
+  expect(openApi.tags.filter(({ description = "" }) => description.length <= 60)).toEqual([]);
+});
+
+test("every identifier is a uuid, of any kind that Postgres takes: who validates by the document refuses none that exists", () => {
+  const ids = schemas.filter(({ schema }) => "format" in schema && schema.format === "uuid");
+  expect(ids.length).toBeGreaterThan(20);
+  for (const { pointer, schema } of ids) {
+    const pattern = new RegExp("pattern" in schema ? String(schema.pattern) : "");
+    expect(pattern.test("5f4dcc3b-5aa7-65d6-1d83-27deb882cf99"), pointer).toBe(true);
+  }
+});
+
+test("an operation that takes a credential says so and has 401, one for sessions 429 too; one that takes none has neither", () => {
+  for (const { id, described } of places) {
+    const schemes = described.security.flatMap((one) => Object.keys(one));
+    const { "401": unauthorized, "429": limited } = described.responses;
+    expect([id, unauthorized !== undefined, limited !== undefined]).toEqual([
+      id,
+      schemes.length > 0,
+      schemes.includes("session"),
+    ]);
+  }
+});
+
+test("who may call: the secret key is good for webhooks and for what health keeps from others, and health itself needs nobody", () => {
+  const those = (caller: string) => contract.flatMap(([id, operation]) => (operation.caller === caller ? [id] : []));
+  expect(those("nobody")).toEqual(["readHealth"]);
+  expect(those("manager")).toEqual(contract.flatMap(([id, { tag }]) => (tag === "Webhooks" ? [id] : [])));
+});
+
+test("Keyframe-User → an optional header of what a user may call, not a credential: generated clients send all of those", () => {
+  for (const { id, described } of places) {
+    const schemes = described.security.flatMap((one) => Object.keys(one));
+    const header = JSON.stringify(described.parameters ?? []).includes("KeyframeUser");
+    expect([id, schemes.filter((scheme) => scheme !== "session" && scheme !== "secretKey"), header]).toEqual([
+      id,
+      [],
+      schemes.includes("session"),
+    ]);
+  }
+});
+
+test("an empty body is taken where {} is enough, and only there; what can be waited for has an ETag", () => {
+  for (const [id, { body, bodyMayBeEmpty = false, waits, tagged }] of contract) {
+    const isEnough = body instanceof z.ZodType && body.safeParse({}).success;
+    expect([id, bodyMayBeEmpty, !waits || tagged]).toEqual([id, isEnough, true]);
+  }
+});
+
+test("every schema says what type it is of, or is made of schemas that do", () => {
+  const loose = schemas.filter(
+    ({ schema }) => !["type", "$ref", "anyOf", "oneOf", "const", "enum"].some((keyword) => keyword in schema),
+  );
+  expect(loose.map(({ pointer }) => pointer)).toEqual([]);
+  expect(schemas.length).toBeGreaterThan(300);
+});
+
+test("every object says that it takes no other field, or of what kind they are, but for the document in itself", () => {
+  const isOpen = (more: unknown) => more === undefined || JSON.stringify(more) === "{}";
+  const open = schemas.filter(({ schema }) => schema.type === "object" && isOpen(schema.additionalProperties));
+  expect(open.map(({ pointer }) => pointer.split("/").slice(0, 3).join("/"))).toEqual(
+    open.map(() => pointerTo("paths", "/api/openapi.json", "get").split("/").slice(0, 3).join("/")),
+  );
+});
+
+test("every schema compiles, with no keyword that JSON Schema 2020-12 does not know; a default fits it", () => {
+  for (const { pointer, schema } of schemas) {
+    expect(() => faultsOf(null, pointer), pointer).not.toThrow();
+    if ("default" in schema) expect([pointer, faultsOf(schema.default, pointer)]).toEqual([pointer, []]);
+  }
+});
+
+test("every operation that answers with data shows an answer of its own: of its step, with its secret", () => {
+  const shown = new Map(
+    places.map(({ id, described }) => {
+      const [success] = Object.entries(described.responses).filter(([status]) => Number(status) < 300);
+      const content = (success?.[1] as Answer | undefined)?.content?.["application/json"] as {
+        example?: { data: object };
+      };
+      return [id, content?.example?.data] as const;
+    }),
+  );
+  const without = [...shown].filter(([, data]) => data === undefined).map(([id]) => id);
+  expect(without.toSorted()).toEqual(["readHealth", "readMetrics", "readOpenApi"]);
+  expect(shown.get("createWebhook")).toMatchObject({
+    url: expect.any(String),
+    secret: expect.stringMatching(/^whsec_/),
+  });
+  expect(shown.get("startVideo")).toMatchObject({ step: "video", status: "queued", output: null });
+  expect(shown.get("readLastFrame")).toMatchObject({ step: "last-frame", output: { contentType: "image/png" } });
+  expect(shown.get("readVideo")).toMatchObject({ step: "video", output: { contentType: "video/mp4" } });
+  expect(shown.get("cancelPrediction")).toMatchObject({ status: "canceled", output: null });
+  expect(shown.get("testWebhook")).toMatchObject({ eventType: "webhook.test", attempts: 0 });
+});
+
+test("every error code of the service is documented, with the status and an example of its own", () => {
+  const examples = new Map(
+    Object.values(openApi.components.responses ?? {}).flatMap((answer) =>
+      Object.entries((answer as Answer).content?.["application/json"]?.examples ?? {}),
+    ),
+  );
+  expect([...examples.keys()].toSorted()).toEqual(Object.keys(ERROR_STATUS).toSorted());
+  for (const [code, { value }] of examples) expect(value).toMatchObject({ success: false, error: { code } });
+});
+
+test("every operation documents each error it can meet under that error's status, and every answer is described", () => {
+  for (const [id, operation] of contract) {
+    const place = places.find((one) => one.id === id);
+    for (const code of errorsOf(operation)) {
+      const at = follow(`${place?.pointer}/responses/${ERROR_STATUS[code]}`);
+      const codes = lookUp(`${at}/content/application~1json/schema/properties/error/properties/code/enum`);
+      expect([id, code, codes]).toEqual([id, code, expect.arrayContaining([code])]);
+    }
+  }
+  const answers = places.flatMap(({ pointer, described }) =>
+    Object.keys(described.responses).map((status) => lookUp(follow(`${pointer}/responses/${status}`)) as Answer),
+  );
+  expect(answers.every(({ description }) => description.length > 3)).toBe(true);
+});
+
+/** Has an error where a body's optional fields are others than those that validation lets a request leave out. */
+const USES = `
+import type { operations } from "./api.ts";
+type Body<Id extends keyof operations> = operations[Id] extends { requestBody?: infer Given }
+  ? NonNullable<Given> extends { content: { "application/json": infer Json } } ? Json : never
+  : never;
+type OptionalOf<Fields> = { [Name in keyof Fields]-?: object extends Pick<Fields, Name> ? Name : never }[keyof Fields];
+type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
+`;
+
+test("openapi-typescript → a field that a body may leave out is optional, and every other one is required", async () => {
+  const uses = contract.flatMap(([id, { body, examples }]) => {
+    if (!(body instanceof z.ZodObject)) return [];
+    const optional = Object.entries(body.shape).filter(([, field]) => z.safeParse(field, undefined).success);
+    const names = optional.map(([name]) => JSON.stringify(name)).join(" | ") || "never";
+    const sent = examples.flatMap((example) => (example.body === undefined ? [] : [JSON.stringify(example.body)]));
+    return [
+      `true satisfies Same<OptionalOf<Body<"${id}">>, ${names}>;`,
+      ...sent.map((json) => `${json} satisfies Body<"${id}">;`),
+    ];
+  });
+  expect(uses).toContain(
+    'true satisfies Same<OptionalOf<Body<"createProject">>, "description" | "filmId" | "aspectRatio">;',
+  );
+  expect(uses).toContain('{"url":"https://crm.example.com/keyframe"} satisfies Body<"createWebhook">;');
+
+  const folder = await Deno.makeTempDir({ prefix: "keyframe-openapi-types-" });
+  onTestFinished(() => Deno.remove(folder, { recursive: true }));
+  await Deno.writeTextFile(`${folder}/api.ts`, astToString(await openapiTS(JSON.stringify(openApi))));
+  await Deno.writeTextFile(
+    `${folder}/uses.ts`,
+    [USES, ...uses.map((use) => `void (${use.replace(/;$/, "")});`)].join("\n"),
+  );
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["check", "--no-config", "uses.ts"],
+    cwd: folder,
+    env: { NO_COLOR: "1" },
+  }).output();
+  expect(success ? "" : new TextDecoder().decode(stderr)).toBe("");
+});

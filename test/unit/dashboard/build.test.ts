@@ -1,0 +1,58 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildDashboard } from "../../../local/stack/build-dashboard.ts";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+
+let root: string;
+const source = () => join(root, "dashboard", "main.js");
+const page = () => join(root, "dashboard", "dist", "index.html");
+
+/** As if the build had been an hour ago. */
+async function letTimePass(): Promise<void> {
+  const past = new Date(Date.now() - 3_600_000);
+  const age = async (path: string): Promise<void> => {
+    const { isDirectory } = await Deno.stat(path);
+    if (isDirectory) for await (const { name } of Deno.readDir(path)) await age(join(path, name));
+    await Deno.utime(path, past, past);
+  };
+  for (const name of ["dashboard", "client", "shared", "docs", "package-lock.json"]) await age(join(root, name));
+  await Deno.utime(page(), new Date(past.getTime() + 1_000), new Date(past.getTime() + 1_000));
+}
+
+const builtAt = async () => (await Deno.stat(page())).mtime?.getTime();
+
+async function builtScript(): Promise<string> {
+  const name = /assets\/[^"]+\.js/.exec(await Deno.readTextFile(page()))?.[0] ?? "";
+  return await Deno.readTextFile(join(root, "dashboard", "dist", name));
+}
+
+beforeAll(async () => {
+  root = await Deno.makeTempDir({ prefix: "kf-dashboard-build-" });
+  for (const name of ["dashboard", "client", "shared", "docs"]) await Deno.mkdir(join(root, name));
+  await Deno.writeTextFile(join(root, "package.json"), "{}");
+  await Deno.writeTextFile(join(root, "package-lock.json"), "{}");
+  await Deno.writeTextFile(join(root, "client", "index.ts"), "");
+  const html = '<!doctype html><script type="module" src="./main.js"></script>';
+  await Deno.writeTextFile(join(root, "dashboard", "index.html"), html);
+  await Deno.writeTextFile(source(), "document.title = process.env.NODE_ENV;");
+  await Deno.symlink(join(PROJECT_ROOT, "node_modules"), join(root, "node_modules"));
+});
+afterAll(() => Deno.remove(root, { recursive: true }));
+
+test("nothing is built yet → built for production; all sources older → not built again; one changed → built again", async () => {
+  expect(Deno.env.get("NODE_ENV")).toBe("test");
+  await buildDashboard(undefined, root);
+  expect(await builtScript()).toContain("production");
+  await letTimePass();
+  const before = await builtAt();
+  await buildDashboard(undefined, root);
+  expect(await builtAt()).toBe(before);
+  await Deno.writeTextFile(join(root, "docs", "guide.md"), "# Guide");
+  await buildDashboard(undefined, root);
+  expect(await builtAt()).not.toBe(before);
+});
+
+test("a source that cannot be read as JavaScript → an error that names it", async () => {
+  await Deno.writeTextFile(source(), "const = ;");
+  await expect(buildDashboard(undefined, root)).rejects.toThrow(/The dashboard could not be built: [\s\S]*main\.js/);
+});

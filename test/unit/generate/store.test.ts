@@ -1,0 +1,229 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { DatabaseError } from "../../../shared/platform/call-database.ts";
+import { readOutput } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
+import { store } from "../../../supabase/functions/keyframe-generate/tasks/store.ts";
+import type { StoreTask } from "../../../supabase/functions/keyframe-generate/tasks/task.ts";
+import { patched, readClip } from "../../support/media/clips.ts";
+import { receive } from "../../support/receiver/raw-receiver.ts";
+import * as kit from "./fixture.ts";
+
+// Faults of the provider's file server and of Storage. Frames and videos that are well: test/e2e/film. Which addresses may be
+// fetched: test/security/addresses.
+
+const NAME = `${kit.OWNER}/${kit.PROJECT}/${kit.PREDICTION}`;
+let storage: kit.StorageServer;
+beforeEach(async () => {
+  storage = await kit.startStorage();
+});
+afterEach(() => storage.stop());
+
+type Options = Parameters<typeof kit.makeDeps>[0] & { task?: Partial<StoreTask> };
+
+async function run(url: string, { task = {}, ...options }: Options = {}, signal = kit.never()) {
+  const outputHosts = new URL(url).origin;
+  const made = kit.makeDeps({ storageUrl: storage.url, outputHosts, ...options });
+  const done = store(kit.storeTask(url, task), made.deps, signal);
+  return { ...made, error: await done.catch((error: unknown) => error) };
+}
+
+/** The address of an output whose server answers every request like this. */
+function answering(handler: (request: Request) => Response | Promise<Response>): string {
+  return `${kit.serve(handler)}/out.png`;
+}
+const image = () => new Response(kit.PNG);
+
+const later = (code: string) => ["retryLater", expect.objectContaining({ code })];
+/** Only of an output that is too large a further run is not worth its price. */
+const failed = (code: string) => ["fail", expect.objectContaining({ code }), code !== "output_too_large"];
+
+test("a PNG that its server calls a text → in Storage byte by byte as what it is, completed with its hash and size", async () => {
+  const { calls } = await run(answering(() => new Response(kit.PNG, { headers: { "content-type": "text/plain" } })));
+  expect(storage.files).toEqual(
+    new Map([[`/keyframe-outputs/${NAME}.png`, { bytes: kit.PNG, contentType: "image/png" }]]),
+  );
+  const sha256 = createHash("sha256").update(kit.PNG).digest("hex");
+  const facts = { bytes: kit.PNG.byteLength, sha256, width: 1, height: 1, duration_seconds: null, has_audio: null };
+  expect(calls).toEqual([["complete", { output_path: `${NAME}.png`, content_type: "image/png", ...facts }]]);
+});
+
+test("a video that plays, though letters follow its end → stored as it is, and the log has a note", async () => {
+  const bytes = new Uint8Array([...readClip("plain.mp4"), ...new TextEncoder().encode("made by a camera")]);
+  const { calls, lines } = await run(
+    answering(() => new Response(bytes)),
+    { task: { step: "video" } },
+  );
+  expect(storage.files.get(`/keyframe-outputs/${NAME}.mp4`)?.bytes).toEqual(bytes);
+  const facts = { width: 320, height: 180, duration_seconds: 3, has_audio: true };
+  expect(calls).toEqual([["complete", expect.objectContaining(facts)]]);
+  expect(lines.join()).toContain('"note":"bytes_after_end"');
+});
+
+test.each<[name: string, type: string]>([
+  ["vp9-opus.webm", "video/webm"],
+  ["h264.mkv", "video/x-matroska"],
+  ["no-brand.mov", "video/mp4"],
+])(
+  "a video as %s, whatever its server calls it → stored as %s, with its sides, its length and its sound",
+  async (name, type) => {
+    const bytes = readClip(name);
+    const headers = { "content-type": "application/octet-stream" };
+    const { calls } = await run(
+      answering(() => new Response(bytes, { headers })),
+      { task: { step: "video" } },
+    );
+    const extension = name === "no-brand.mov" ? "mp4" : name.split(".").at(-1);
+    expect(storage.files.get(`/keyframe-outputs/${NAME}.${extension}`)).toEqual({ bytes, contentType: type });
+    const facts = { width: 320, height: 180, duration_seconds: expect.closeTo(3, 1), has_audio: true };
+    expect(calls).toEqual([["complete", expect.objectContaining({ content_type: type, ...facts })]]);
+  },
+);
+
+test("a video that says it lasts a week, its pictures too → stored without a length, and the log has a note", async () => {
+  const week = patched(readClip("plain.mp4"), "mvhd", 20, [0x24, 0x0c, 0x84, 0]);
+  const bytes = patched(patched(week, "mdhd", 16, [0, 0, 0, 1]), "stts", 12, [0, 0x10, 0, 0]);
+  const { calls, lines } = await run(
+    answering(() => new Response(bytes)),
+    { task: { step: "video" } },
+  );
+  expect(calls).toEqual([
+    ["complete", expect.objectContaining({ width: 320, duration_seconds: null, has_audio: true })],
+  ]);
+  expect(lines.join()).toContain('"note":"odd_duration"');
+});
+
+const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
+const after = (retry_reason: string): Options => ({ task: { retry_reason } });
+type Case = [answered: string, answer: (request: Request) => Response, calls: unknown[], Options?];
+test.each<Case>([
+  ["a web page", () => new Response("<html>"), [failed("output_not_usable")]],
+  ["an SVG", () => new Response(`<svg xmlns="http://www.w3.org/2000/svg"/>`), [failed("output_not_usable")]],
+  ["an image for a video", image, [failed("output_not_usable")], { task: { step: "video" } }],
+  ["a PNG with a wrong end", () => new Response(kit.PNG.subarray(0, -16)), [failed("output_not_usable")]],
+  ["a file without end", () => new Response(endless()), [failed("output_too_large")], { maxBytes: 100_000 }],
+  ["a redirect, even to itself", ({ url }) => Response.redirect(`${url}?again`), [failed("output_not_usable")]],
+  ...[206, 429, 500, 503].map((status): Case => {
+    return [`${status}`, () => new Response("no", { status }), [later("output_unreachable")]];
+  }),
+  ...[403, 404, 410].flatMap((status): Case[] => {
+    const gone = () => new Response(null, { status });
+    return [
+      [`${status} for the first time`, gone, [later("output_expired")]],
+      [`${status} after another failure`, gone, [later("output_expired")], after("storage_unavailable")],
+      [`${status} for the second time`, gone, [failed("output_expired")], after("output_expired")],
+    ];
+  }),
+])(
+  "an output answered with %s → as its code says, one request, nothing in Storage",
+  async (_what, answer, calls, options) => {
+    let requests = 0;
+    const url = answering((request) => {
+      requests += 1;
+      return answer(request);
+    });
+    expect((await run(url, options)).calls).toEqual(calls);
+    expect([requests, storage.files.size]).toEqual([1, 0]);
+  },
+);
+
+test("an address that is not the provider's, though its user has the name of one → output_not_usable, and not fetched", async () => {
+  let requests = 0;
+  const url = new URL(
+    answering(() => {
+      requests += 1;
+      return image();
+    }),
+  );
+  url.username = "replicate.delivery";
+  const { calls } = await run(url.href, { outputHosts: "replicate.delivery" });
+  expect([calls, requests]).toEqual([[failed("output_not_usable")], 0]);
+});
+
+test("a body that breaks off, a server that is away, a task whose time is over → tried again, nothing in Storage", async () => {
+  const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength + 100}\r\n\r\n`;
+  const broken = await receive((socket) => {
+    socket.write(head);
+    socket.end(kit.PNG);
+  });
+  const ends = [
+    await run(`${broken.url}/out.png`),
+    await run("http://127.0.0.1:1/out.png"),
+    await run(answering(image), {}, AbortSignal.abort()),
+  ];
+  expect(ends.map(({ calls }) => calls)).toEqual(Array(3).fill([later("output_unreachable")]));
+  expect(storage.files.size).toBe(0);
+});
+
+test("an output that came encoded and was decoded on the way, as fetch may do → complete, though Content-Length is another", async () => {
+  const headers = { "content-encoding": "gzip", "content-length": String(kit.PNG.byteLength - 1) };
+  const decoded = async () => new Response(kit.PNG, { headers });
+  const output = readOutput(
+    "https://replicate.delivery/out.png",
+    { isAllowed: () => true, fetch: decoded },
+    kit.never(),
+  );
+  expect(await Array.fromAsync(output)).toEqual([kit.PNG]);
+});
+
+test("a file that is announced as too large → failed before any of it has come", async () => {
+  const announced = await receive((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n"));
+  expect((await run(`${announced.url}/out.png`)).calls).toEqual([failed("output_too_large")]);
+});
+
+test("an output of another kind that goes on → its transfer is ended", async () => {
+  const closed = Promise.withResolvers<void>();
+  const page = await receive((socket) => {
+    socket.once("close", () => closed.resolve());
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n<!doctype html><html>${" ".repeat(64)}`);
+  });
+  expect((await run(`${page.url}/out.png`)).calls).toEqual([failed("output_not_usable")]);
+  const ended = performance.now();
+  await closed.promise;
+  expect(performance.now() - ended).toBeLessThan(10_000); // whatever is left over goes some day
+});
+
+test("an output that comes slowly → read however long the whole takes, given up when nothing comes for 20 s", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { promise: body, resolve: begin } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
+  const url = answering(() => new Response(new ReadableStream({ start: (controller) => begin(controller) })));
+  const silent = answering(() => new Promise<Response>(() => {}));
+  const read = (from: string) => readOutput(from, { isAllowed: () => true, fetch }, kit.never());
+  const output = read(url);
+  for (let round = 1; round <= 5; round++) {
+    const next = output.next();
+    const controller = await body;
+    vi.advanceTimersByTime(19_000);
+    controller.enqueue(new Uint8Array([round]));
+    expect(await next).toEqual({ done: false, value: new Uint8Array([round]) });
+  }
+  const stalled = [output.next(), read(silent).next()].map((next) => next.catch(({ code }) => code));
+  vi.advanceTimersByTime(20_000);
+  expect(await Promise.all(stalled)).toEqual(["output_unreachable", "output_unreachable"]);
+});
+
+test.each([503, 403, null])("Storage answers %s, or is away → tried again", async (status) => {
+  storage.refuse = status;
+  const options = status === null ? { storageUrl: "http://127.0.0.1:1" } : {};
+  expect((await run(answering(image), options)).calls).toEqual([later("storage_unavailable")]);
+});
+
+test("Storage finds it too large → failed, for it would again", async () => {
+  storage.refuse = 413;
+  expect((await run(answering(image))).calls).toEqual([failed("output_too_large")]);
+});
+
+test("it is unknown whether the row was completed → the file stays, because an event may name it", async () => {
+  const complete = () => Promise.reject(new DatabaseError("complete_prediction", 503, ""));
+  const { calls, error } = await run(answering(image), { database: { complete } });
+  expect(error).toBeInstanceOf(DatabaseError);
+  expect(calls.map(([name]) => name)).toEqual(["complete"]);
+  expect(storage.files.size).toBe(1);
+});
+
+test("the log of a failure → names the prediction and the code, never the address of the output", async () => {
+  const { lines } = await run(`${answering(() => new Response("no", { status: 500 }))}?token=secret`);
+  expect(lines.join()).toContain(kit.PREDICTION);
+  expect(lines.join()).toContain("output_unreachable");
+  expect(lines.join()).not.toMatch(/token|secret|http/);
+});

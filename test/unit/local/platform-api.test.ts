@@ -1,0 +1,357 @@
+import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, SignJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
+import { createFunctionsRoute } from "../../../local/platform/functions-route.ts";
+import { startPostgres } from "../../../local/postgres/start-postgres.ts";
+import type { StackKeys } from "../../../local/stack/stack-keys.ts";
+import { signInDemoUser } from "../../../local/stack/start-stack.ts";
+import { until } from "../../support/until.ts";
+import { PUBLISHABLE_KEY, SECRET_KEY, startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
+
+let platform: TestPlatform;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  await platform.migrate.unsafe(MIGRATION).simple();
+});
+afterAll(() => platform?.stop());
+
+/** Written as for a hosted project, and run as its role postgres. */
+const MIGRATION = `
+create table public.notes (id int primary key);
+revoke all on public.notes from anon, authenticated;
+grant select on public.notes to authenticated;
+
+create table public.left_open (id int primary key, name text);
+create sequence public.counted;
+
+create function public.describe_caller(amount int) returns jsonb language sql stable as $$
+  select jsonb_build_object('amount', amount, 'uid', auth.uid(), 'role', auth.role(), 'session_user_role', current_user)
+$$;
+create function public.frame_not_ready() returns jsonb language plpgsql as $$
+begin
+  raise exception using errcode = 'KEYFR', message = 'frame_not_ready', detail = 'the first frame', hint = 'wait';
+end $$;
+create function public.too_slow() returns void language sql as $$ select pg_sleep(30) $$;
+`;
+
+const rest = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
+  fetch(`${platform.url}/rest/v1/${path}`, { ...init, headers: { apikey: PUBLISHABLE_KEY, ...headers } });
+
+async function sign(claims: JWTPayload): Promise<string> {
+  return await new SignJWT({
+    sub: crypto.randomUUID(),
+    role: "authenticated",
+    aud: "authenticated",
+    iss: `${platform.url}/auth/v1`,
+    exp: Math.floor(Date.now() / 1_000) + 60,
+    ...claims,
+  })
+    .setProtectedHeader({ alg: "ES256", kid: platform.signingKey.kid })
+    .sign(await importJWK(platform.signingKey, "ES256"));
+}
+
+test("a database that another data folder's stack has used → the demo user's sign-in says which folder or database to name", async () => {
+  const keys = (demoPassword: string) => ({ publishableKey: PUBLISHABLE_KEY, demoPassword }) as StackKeys; // all that is read
+  await signInDemoUser(platform.url, keys("film-of-the-first"));
+  await expect(signInDemoUser(platform.url, keys("film-of-another"))).rejects.toThrow(
+    "The database has a demo user of another data folder, whose password is not in keys.json here: name that folder with --data, or give an empty database.",
+  );
+});
+
+describe("Auth and credentials", () => {
+  test("a session refreshed → an ES256 token of the published public key, with the claims of Auth; sign-out ends it there", async () => {
+    const { keys } = await (await fetch(`${platform.url}/auth/v1/.well-known/jwks.json`)).json();
+    const { kid } = platform.signingKey;
+    expect(keys).toEqual([expect.objectContaining({ kty: "EC", crv: "P-256", alg: "ES256", kid })]);
+    expect(keys[0].d).toBeUndefined();
+    const { client, userId } = await platform.signedIn();
+    const { data } = await client.auth.refreshSession();
+    const token = data.session?.access_token ?? "";
+    expect(decodeProtectedHeader(token)).toMatchObject({ alg: "ES256", kid: platform.signingKey.kid });
+    const claims = decodeJwt(token);
+    const own = { sub: userId, role: "authenticated", aud: "authenticated", aal: "aal1", is_anonymous: false };
+    expect(claims).toMatchObject({
+      ...own,
+      iss: `${platform.url}/auth/v1`,
+      session_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(3_600);
+    expect((await client.auth.signOut()).error).toBeNull();
+    const headers = { apikey: PUBLISHABLE_KEY, authorization: `Bearer ${token}` };
+    const answer = await fetch(`${platform.url}/auth/v1/user`, { headers });
+    expect([answer.status, await answer.json()]).toMatchObject([403, { error_code: "session_not_found" }]);
+  });
+
+  test("no apikey, or an unknown one → 401", async () => {
+    const without = await fetch(`${platform.url}/rest/v1/notes`);
+    expect([without.status, (await rest("notes", { apikey: "sb_publishable_other" })).status]).toEqual([401, 401]);
+    expect((await fetch(`${platform.url}/auth/v1/settings`)).status).toBe(401);
+  });
+
+  test.each([
+    ["that has expired", { exp: 1_000 }, "PGRST303"],
+    ["of another issuer", { iss: "https://elsewhere.example/auth/v1" }, "PGRST301"],
+    ["naming a database superuser as its role", { role: "supabase_admin" }, "PGRST301"],
+  ])("a token %s → 401 with PostgREST's code", async (_, claims, code) => {
+    const answer = await rest("notes", { authorization: `Bearer ${await sign(claims)}` });
+    expect([answer.status, (await answer.json()).code]).toEqual([401, code]);
+  });
+});
+
+describe("REST", () => {
+  test("update or delete without a filter → 400, as with safeupdate", async () => {
+    const service = platform.client(SECRET_KEY);
+    expect(await service.from("left_open").delete()).toMatchObject({ status: 400, error: { code: "21000" } });
+    expect(await service.from("left_open").update({ id: 1 })).toMatchObject({ status: 400, error: { code: "21000" } });
+    // An order, a limit or a list of columns filters no rows.
+    const limited = service.from("left_open").update({ id: 1 }).order("id").limit(1).select("id");
+    expect(await limited).toMatchObject({ status: 400, error: { code: "21000" } });
+  });
+
+  test("60 requests of three callers mixed with errors → no caller gets another's role or claims", async () => {
+    const [one, two] = await Promise.all([platform.signedIn(), platform.signedIn()]);
+    const anon = { client: platform.client(), userId: null };
+    const callers = [one, two, anon];
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, n) => {
+        const caller = callers[n % 3] ?? anon;
+        if (n % 4 === 0) await caller.client.rpc("frame_not_ready");
+        const { data } = await caller.client.rpc("describe_caller", { amount: n });
+        const role = caller.userId === null ? "anon" : "authenticated";
+        expect(data).toMatchObject({ amount: n, uid: caller.userId, role, session_user_role: role });
+      }),
+    );
+  });
+
+  test("a column added, a function that returns another type → what was asked before is soon answered anew", async () => {
+    await platform.migrate`create table public.growing (id int primary key)`;
+    await platform.migrate`insert into public.growing values (1)`;
+    await platform.migrate`create function public.changing(n int) returns int language sql as 'select n'`;
+    const service = platform.client(SECRET_KEY);
+    const ask = async () => {
+      const rows = await service.from("growing").select("*").eq("id", 1);
+      const called = await service.rpc("changing", { n: 7 });
+      return [rows.data, called.data];
+    };
+    await expect.poll(ask).toEqual([[{ id: 1 }], 7]);
+    for (let again = 0; again < 30; again++) await ask();
+    await platform.migrate`alter table public.growing add column title text default 'new'`;
+    await platform.migrate`drop function public.changing(int)`;
+    await platform.migrate`create function public.changing(n int) returns jsonb language sql as 'select jsonb_build_object(''n'', n)'`;
+    await expect.poll(ask).toEqual([[{ id: 1, title: "new" }], { n: 7 }]);
+  });
+});
+
+test("a function that does not run → 503 BOOT_ERROR, one that there is not → 404, as hosted", async () => {
+  const call = async (name: string) => {
+    const answer = await fetch(`${platform.url}/functions/v1/${name}/x`, { method: "POST", body: "x" });
+    return [answer.status, (await answer.json()).code];
+  };
+  expect(await call("away")).toEqual([503, "BOOT_ERROR"]);
+  for (const name of ["nobody", "constructor"]) expect(await call(name)).toEqual([404, "NOT_FOUND"]);
+});
+
+test("a function that redirects → the client gets that; a client that leaves → the function's answer is cancelled", async () => {
+  const cancelled = Promise.withResolvers<void>();
+  const serve = (handler: Deno.ServeHandler) =>
+    Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, handler);
+  const api = serve(({ url }) => {
+    if (url.endsWith("/away")) return new Response(null, { status: 302, headers: { location: "/elsewhere" } });
+    const start = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(1));
+    return new Response(new ReadableStream({ start, cancel: () => cancelled.resolve() }));
+  });
+  const callFunction = createFunctionsRoute({ api: `http://127.0.0.1:${api.addr.port}` }, platform.url);
+  const gateway = serve((request) => callFunction(request, new URL(request.url)));
+  const base = `http://127.0.0.1:${gateway.addr.port}/functions/v1/api`;
+  const redirected = await fetch(`${base}/away`, { redirect: "manual" });
+  expect([redirected.status, redirected.headers.get("location")]).toEqual([302, "/elsewhere"]);
+  const leave = new AbortController();
+  const endless = await fetch(`${base}/endless`, { signal: leave.signal });
+  await endless.body?.getReader().read();
+  leave.abort();
+  await cancelled.promise;
+  await Promise.all([gateway.shutdown(), api.shutdown()]);
+});
+
+test("a function that does not answer → 504 after 150 s, and its request is aborted", async () => {
+  const [asked, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const api = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async ({ signal }) => {
+    signal.addEventListener("abort", () => aborted.resolve());
+    asked.resolve();
+    await aborted.promise;
+    return new Response();
+  });
+  const callFunction = createFunctionsRoute({ api: `http://127.0.0.1:${api.addr.port}` }, platform.url);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const address = new URL("/functions/v1/api/slow", platform.url);
+    const answer = callFunction(new Request(address), address);
+    await asked.promise;
+    vi.advanceTimersByTime(150_000);
+    expect([(await answer).status, (await (await answer).json()).code]).toEqual([504, "IDLE_TIMEOUT"]);
+    await aborted.promise;
+  } finally {
+    vi.useRealTimers();
+  }
+  await api.shutdown();
+});
+
+describe("the database", () => {
+  test("bootstrap once more → no error, grants and users as before, and service_role past RLS as it has to be", async () => {
+    const { userId } = await platform.signedIn();
+    await platform.admin`alter role service_role nobypassrls`; // as on a server that had the role already
+    await bootstrapPlatform(platform.admin, { postgresPassword: "migrations" });
+    const [notes] = await platform.admin`select has_table_privilege('anon', 'public.notes', 'select') as may`;
+    expect(notes?.may).toBe(false);
+    const [user] = await platform.admin`select email from auth.users where id = ${userId}`;
+    expect(user?.email).toMatch(/@example\.com$/);
+    const [service] = await platform.admin`select rolbypassrls from pg_roles where rolname = 'service_role'`;
+    expect(service).toEqual({ rolbypassrls: true });
+  });
+
+  test.each(["storage.objects", "storage.buckets", "auth.users"])(
+    "postgres → writes, changes and drops policies on %s, as hosted, and nothing else that its owner may",
+    async (table) => {
+      const { migrate } = platform;
+      await migrate.unsafe(`create policy "of a test" on ${table} for select using (true)`);
+      await migrate.unsafe(`alter policy "of a test" on ${table} using (false)`);
+      await migrate.unsafe(`drop policy "of a test" on ${table}`);
+      // One that fails leaves no right behind either.
+      await expect(migrate.unsafe(`create policy x on ${table} using (nothing)`)).rejects.toMatchObject({
+        code: "42703",
+      });
+      for (const statement of [
+        `create index on ${table} (id)`,
+        `alter table ${table} disable row level security`,
+        `alter table ${table} add column mine text`,
+        `drop table ${table}`,
+        `create table ${table.split(".")[0]}.mine (id int)`,
+        `set role ${table.startsWith("auth") ? "supabase_auth_admin" : "supabase_storage_admin"}`,
+      ]) {
+        await expect(migrate.unsafe(statement), statement).rejects.toMatchObject({ code: "42501" });
+      }
+    },
+  );
+
+  test("postgres → no superuser, the roles it has hosted; what it creates is open to the API roles until revoked", async () => {
+    const [role] = await platform.migrate`
+      select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls from pg_roles where rolname = current_user`;
+    expect(role).toEqual({ rolsuper: false, rolcreaterole: true, rolcreatedb: true, rolbypassrls: true });
+    await platform.migrate`select id, email from auth.users limit 1`;
+    await expect(platform.migrate`delete from storage.objects`).rejects.toMatchObject({ code: "42501" });
+    const roles = await platform.admin`
+      select r.rolname from pg_auth_members m join pg_roles r on r.oid = m.roleid
+      where m.member = 'postgres'::regrole order by 1`;
+    expect(roles.map(({ rolname }) => rolname)).toEqual([
+      ...["anon", "authenticated", "pg_monitor", "pg_read_all_data", "pg_signal_backend", "service_role"],
+    ]);
+    const [may] = await platform.migrate`
+      select has_schema_privilege('storage', 'create') as storage, has_schema_privilege('auth', 'create') as auth,
+        has_schema_privilege('extensions', 'create') as extensions, has_schema_privilege('public', 'create') as public,
+        has_table_privilege('anon', 'public.left_open', 'insert') as open,
+        has_table_privilege('authenticated', 'public.notes', 'update') as revoked`;
+    expect(may).toEqual({ storage: false, auth: false, extensions: true, public: true, open: true, revoked: false });
+  });
+});
+
+// test/e2e/studio.test.ts has what an administrator does there.
+describe("Studio", () => {
+  const run = (headers: Record<string, string>) =>
+    fetch(`${platform.url}/studio/sql`, {
+      method: "POST",
+      headers,
+      body: new URLSearchParams({ sql: "select current_user as who, 6 * 7" }),
+    });
+
+  test("its own page's form → SQL as postgres, whatever a statement before it has set or left open", async () => {
+    for (const sql of ["begin; set role anon", "select current_user as who, 6 * 7"]) {
+      const body = new URLSearchParams({ sql });
+      const answer = await fetch(`${platform.url}/studio/sql`, {
+        method: "POST",
+        headers: { "sec-fetch-site": "same-origin" },
+        body,
+      });
+      expect(answer.status).toBe(200);
+      if (sql.startsWith("select")) expect(await answer.text()).toMatch(/>postgres<.*>42</);
+    }
+  });
+
+  test.each([
+    ["another site", { "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
+    ["another port of this machine", { "sec-fetch-site": "same-site", origin: "http://127.0.0.1:1" }],
+    ["no browser at all", {}],
+  ])("a form from %s → 403", async (_, headers) => {
+    expect((await run(headers as Record<string, string>)).status).toBe(403);
+  });
+
+  test("a page that is only opened → changes nothing: its transaction reads", async () => {
+    await platform.migrate`create view public.changing as select nextval('public.counted')`;
+    const answer = await fetch(`${platform.url}/studio/table/public/changing`);
+    expect(answer.status).toBe(500);
+    expect(await platform.migrate`select is_called from public.counted`).toEqual([{ is_called: false }]);
+  });
+
+  test("a request that a tunnel passes on, under whatever name → 403", async () => {
+    for (const name of ["x-forwarded-for", "x-forwarded-host", "forwarded", "via"]) {
+      const answer = await fetch(`${platform.url}/studio/sql`, { headers: { [name]: "for=203.0.113.9" } });
+      expect([name, answer.status]).toEqual([name, 403]);
+    }
+  });
+
+  test("a name that was made to point to this machine → 403", async () => {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(platform.url).port) });
+    const lines = "host: evil.example\r\nsec-fetch-site: same-origin\r\nconnection: close\r\n\r\n";
+    await connection.write(new TextEncoder().encode(`GET /studio/table/public/left_open HTTP/1.1\r\n${lines}`));
+    const answer = await new Response(connection.readable).text();
+    expect(answer).toMatch(/^HTTP\/1.1 403/);
+  });
+
+  test("a table, row or page that does not exist → 404; any of its pages → no script, no frame, not cached", async () => {
+    for (const path of [
+      "/studio/table/public/none",
+      "/studio/table/public/left_open/row?key=x",
+      "/studio/none",
+      "/studio/table/public/left_open/row",
+    ])
+      expect([path, (await fetch(platform.url + path)).status]).toEqual([path, 404]);
+    const { headers } = await fetch(`${platform.url}/studio/sql`);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(headers.get("cache-control")).toBe("no-store");
+  });
+});
+
+test("Postgres killed under 40 requests, away, and back → answers, 503 in each service, then as before", async () => {
+  const { client } = await platform.signedIn();
+  const one = () => platform.client().rpc("describe_caller", { amount: 1 });
+  const under = Promise.all(Array.from({ length: 40 }, () => platform.client().rpc("too_slow")));
+  await until("several are under way", async () => {
+    const active = await platform.admin`
+      select from pg_stat_activity where query like '%too_slow%' and state = 'active' and pid <> pg_backend_pid()`;
+    return active.length > 5;
+  });
+  platform.postgres.kill("SIGQUIT");
+  await platform.postgres.exited;
+  for (const { status } of await under) expect([500, 503]).toContain(status);
+
+  // More than the pool holds: whatever these leave behind must not be missing afterwards.
+  const away = await Promise.all(Array.from({ length: 40 }, one));
+  expect(new Set(away.map((answer) => answer.status))).toEqual(new Set([503]));
+  const headers = { apikey: PUBLISHABLE_KEY };
+  for (const path of ["/rest/v1/notes", "/storage/v1/bucket"]) {
+    const answer = await fetch(platform.url + path, { headers });
+    expect([path, answer.status]).toEqual([path, 503]);
+    expect(answer.headers.get("content-type")).toContain("json");
+  }
+  const upload = await client.storage.from("any").upload("x.txt", new Blob(["x"]));
+  expect(upload.error).toMatchObject({ status: 503 });
+  const body = JSON.stringify({ email: "a@example.com", password: "x" });
+  const signIn = await fetch(`${platform.url}/auth/v1/token?grant_type=password`, { method: "POST", headers, body });
+  expect(signIn.status).toBe(503);
+
+  const { port, dataDir } = platform.postgres;
+  platform.postgres = await startPostgres({ port, dataDir, durable: false });
+  const back = await Promise.all(Array.from({ length: 40 }, one));
+  expect(new Set(back.map((answer) => answer.data?.amount))).toEqual(new Set([1]));
+  expect((await client.auth.getUser()).error).toBeNull();
+});

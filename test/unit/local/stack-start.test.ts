@@ -1,0 +1,110 @@
+import { createClient } from "@supabase/supabase-js";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { removeData } from "../../../local/stack/data-folder.ts";
+import { loadStackKeys } from "../../../local/stack/stack-keys.ts";
+import { allGone, descendantsOf, type Running, runCommand } from "../../support/tools/run-command.ts";
+
+// A start and a film take a minute where the machine is busy.
+const created = z.object({ success: z.literal(true), data: z.object({ projectId: z.string() }) });
+let dataDir: string;
+let stack: Running;
+let url: string;
+
+beforeAll(async () => {
+  dataDir = await Deno.makeTempDir({ prefix: "keyframe-start-" });
+  await start();
+});
+
+afterAll(async () => {
+  stack.kill("SIGKILL");
+  await stack.ended;
+  await removeData(dataDir);
+});
+
+async function start(): Promise<void> {
+  stack = runCommand("local/start.ts", ["--port", "0", "--data", dataDir]);
+  await stack.printed("Ctrl-C ends everything");
+  url = /Supabase URL +(\S+)/.exec(stack.output())?.[1] ?? "";
+}
+
+async function health(): Promise<number> {
+  const response = await fetch(`${url}/functions/v1/api/health`);
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** Pastes what the welcome shows into a shell and returns what that prints. */
+async function paste(): Promise<string> {
+  const command = /^ +TOKEN=[\s\S]*?"description":""}'$/m.exec(stack.output())?.[0] ?? "the welcome has no command";
+  const shell = new Deno.Command("/bin/sh", { args: ["-c", command] });
+  return new TextDecoder().decode((await shell.output()).stdout);
+}
+
+async function projectsOfDemoUser(): Promise<unknown> {
+  const { publishableKey, demoPassword: password } = await loadStackKeys(dataDir);
+  const client = createClient(url, publishableKey, { auth: { autoRefreshToken: false }, db: { schema: "keyframe" } });
+  await client.auth.signInWithPassword({ email: "demo@keyframe.local", password });
+  return (await client.from("projects").select("id")).data;
+}
+
+async function storedFiles(folder = join(dataDir, "storage")): Promise<string[]> {
+  const files: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory) files.push(...(await storedFiles(join(folder, name))));
+    else files.push(join(folder, name));
+  }
+  return files.sort();
+}
+
+test("start → each stage with its time, then health answers", async () => {
+  for (const stage of ["Postgres", "Platform", "Migrations", "Gateway, functions, scheduler", "Demo user"]) {
+    expect(stack.output()).toMatch(new RegExp(`^  ${stage} +\\d+ ms$`, "m"));
+  }
+  expect(await health()).toBe(200);
+});
+
+test("a second stack on the same data, with --reset too → one line that names the first, exit 1, the first goes on", async () => {
+  for (const more of [[], ["--reset"]]) {
+    const second = await runCommand("local/start.ts", ["--port", "0", "--data", dataDir, ...more]).ended;
+    expect(second).toMatchObject({ code: 1, output: `${second.lastLine}\n` });
+    expect(second.lastLine).toContain(`in use by the stack at ${url}`);
+  }
+  expect(await health()).toBe(200);
+});
+
+// A demo that succeeds: test/e2e/film.test.ts.
+test("the demo on the running stack's data, while the provider fails → exit 1, the reason as a sentence and in the JSON", async () => {
+  const simulator = /simulator, (\S+)/.exec(stack.output())?.[1];
+  const fault = JSON.stringify({ fault: "failed", times: 1 });
+  await (await fetch(`${simulator}/control/faults`, { method: "POST", body: fault })).body?.cancel();
+  const demo = await runCommand("tools/demo.ts", ["--data", dataDir, "--json"]).ended;
+  expect(demo.code).toBe(1);
+  expect(demo.output).toMatch(/^The demo failed: first-frame failed: .+/m);
+  const error = expect.stringMatching(/^first-frame failed: .+/);
+  expect(JSON.parse(demo.lastLine)).toMatchObject({ ok: false, url, error, steps: expect.any(Array) });
+});
+
+test("the pasted command → a project; SIGTERM → exit 0 and no process left; the next start has project, files and keys", async () => {
+  const { data } = created.parse(JSON.parse(await paste()));
+  const keys = await loadStackKeys(dataDir);
+  const files = await storedFiles();
+  expect(files.length).toBeGreaterThan(0);
+  const children = await descendantsOf(stack.pid);
+  expect(children.length).toBeGreaterThan(6);
+  stack.kill("SIGTERM");
+  expect((await stack.ended).code).toBe(0);
+  await allGone(children, 0);
+  await start();
+  expect(await loadStackKeys(dataDir)).toEqual(keys);
+  expect(await projectsOfDemoUser()).toEqual([{ id: data.projectId }]);
+  expect(await storedFiles()).toEqual(files);
+});
+
+test("kill -9 → everything that it had started ends by itself", async () => {
+  const children = await descendantsOf(stack.pid);
+  stack.kill("SIGKILL");
+  await stack.ended;
+  await allGone(children);
+});

@@ -1,0 +1,366 @@
+import { Buffer } from "node:buffer";
+import { crc32, deflateSync, inflateSync } from "node:zlib";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { writeOrientation } from "../../../shared/media/orientation.ts";
+import { sniffImage } from "../../../shared/media/media.ts";
+import { stripMetadata } from "../../../shared/media/strip-metadata.ts";
+import {
+  drawPhoto,
+  exif,
+  PHOTO_KINDS,
+  type PhotoKind,
+  PLACE,
+  pngChunk,
+  readMetadata,
+  readPixels,
+  riff,
+  segment,
+  webpChunk,
+  withLocation,
+} from "../../support/media/photos.ts";
+import { joined } from "../../support/security/files.ts";
+
+/** Of a copy: it works in the bytes that it is given. */
+const strip = (kind: PhotoKind, bytes: Uint8Array) => stripMetadata(bytes.slice(), `image/${kind}`)?.bytes ?? null;
+
+function stripped(kind: PhotoKind, bytes: Uint8Array): Uint8Array {
+  const result = strip(kind, bytes);
+  if (result === null) throw new Error("The image is taken for damaged.");
+  return result;
+}
+
+const holds = (bytes: Uint8Array, words: string) => Buffer.from(bytes).includes(words);
+
+describe.each(PHOTO_KINDS)("a %s", (kind) => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    "with the place in all its metadata, orientation %i → only the orientation is left, and the same pixels",
+    async (orientation) => {
+      for (const isLittle of [false, true]) {
+        const plain = await drawPhoto(kind);
+        const photo = withLocation(kind, plain, orientation, isLittle);
+        const before = readMetadata(photo);
+        // Another reader finds it, so the photo is as real ones are.
+        expect(before).toMatchObject({ gps: { Latitude: expect.closeTo(37.8087, 4) }, orientation });
+        const result = stripped(kind, photo);
+        expect(readMetadata(result)).toEqual({
+          ...before,
+          gps: null,
+          exif: orientation > 1 ? ["Orientation"] : [],
+          texts: [],
+          orientation: orientation > 1 ? orientation : null,
+        });
+        expect(holds(result, PLACE)).toBe(false);
+        expect(holds(result, "GPS")).toBe(false);
+        expect(await readPixels(result)).toEqual(await readPixels(photo));
+      }
+    },
+  );
+
+  test("without metadata, or stripped once more → not one byte is changed", async () => {
+    const plain = await drawPhoto(kind);
+    expect(stripped(kind, plain)).toEqual(plain);
+    const once = stripped(kind, withLocation(kind, plain, 6));
+    expect(stripped(kind, once)).toEqual(once);
+  });
+});
+
+/** A JPEG with something behind its start, where metadata stands. */
+const jpegWith = async (...parts: (Uint8Array<ArrayBuffer> | string)[]) => {
+  const plain = await drawPhoto("jpeg");
+  return { plain, photo: joined(plain.slice(0, 2), ...parts, plain.slice(2)) };
+};
+const exifSegment = (content: Uint8Array<ArrayBuffer>) => segment(0xe1, "Exif\0\0", content);
+
+/** A colour profile of a red, in which a home folder and a monitor's serial number stand. */
+function profileOf(...names: string[]): Uint8Array<ArrayBuffer> {
+  const [folder = "", serial = ""] = names;
+  const word = (value: number) => new Uint8Array([0, 0, value >> 8, value & 255]);
+  const tags = [
+    ["desc", `desc\0\0\0\0${folder}`],
+    ["rXYZ", "XYZ \0\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c"],
+    ["mmod", `mmod\0\0\0\0${serial}`],
+  ] as const;
+  const table: Uint8Array<ArrayBuffer>[] = [];
+  let at = 132 + 12 * tags.length;
+  for (const [name, content] of tags) {
+    table.push(joined(name, word(at), word(content.length)));
+    at += content.length;
+  }
+  const header = joined(new Uint8Array(36), "acsp", new Uint8Array(8), "APPLMOD1", new Uint8Array(72));
+  return joined(header, word(tags.length), ...table, ...tags.map(([, content]) => content));
+}
+
+test("a colour profile with a home folder and a serial number, in each format → the colours alone are left", async () => {
+  const names = ["/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z"];
+  const whole = profileOf(...names);
+  const jpeg = async (...parts: Uint8Array<ArrayBuffer>[]) => {
+    const plain = await drawPhoto("jpeg");
+    const segments = parts.map((part, index) =>
+      segment(0xe2, "ICC_PROFILE\0", new Uint8Array([index + 1, parts.length]), part),
+    );
+    return joined(plain.slice(0, 2), ...segments, plain.slice(2));
+  };
+  const png = await drawPhoto("png");
+  const chunk = pngChunk("iCCP", "Pat's monitor\0\0", new Uint8Array(deflateSync(whole)));
+  const webp = await drawPhoto("webp");
+  const canvas = webpChunk("VP8X", Uint8Array.of(0x20, 0, 0, 0, 47, 0, 0, 31, 0, 0));
+  const picture = webp.slice(Buffer.from(webp).indexOf("VP8 "));
+  const results = [
+    stripped("jpeg", await jpeg(whole)),
+    stripped("jpeg", await jpeg(whole.slice(0, 190), whole.slice(190))),
+    stripped("png", joined(png.slice(0, 33), chunk, png.slice(33))),
+    stripped("webp", riff(canvas, webpChunk("ICCP", whole), picture)),
+  ];
+  const at = Buffer.from(results[2] ?? []).indexOf("iCCP");
+  results.push(new Uint8Array(inflateSync(results[2]?.subarray(at + 9) ?? new Uint8Array())));
+  for (const result of results)
+    for (const name of [...names, "Pat", "APPL", "MOD1", "CN-0"]) expect(holds(result, name)).toBe(false);
+  for (const at of [0, 3, 4]) expect(holds(results[at] ?? png, "XYZ \0\0\0\0\x01\x02\x03\x04")).toBe(true);
+  expect(Buffer.from(results[1] ?? []).includes("ICC_PROFILE\0\x02\x02")).toBe(true);
+});
+
+test("the parts of a JPEG's colour profile in another order than their numbers → its colours are left, and no name", async () => {
+  const whole = profileOf("/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z");
+  const plain = await drawPhoto("jpeg");
+  const part = (number: number, bytes: Uint8Array<ArrayBuffer>) =>
+    segment(0xe2, "ICC_PROFILE\0", new Uint8Array([number, 2]), bytes);
+  const parts = [part(2, whole.slice(190)), part(1, whole.slice(0, 190))];
+  const own = Buffer.from(plain).indexOf("ICC_PROFILE") - 4;
+  const after = plain.slice(own + 2 + Buffer.from(plain).readUInt16BE(own + 2));
+  const result = stripped("jpeg", joined(plain.slice(0, own), ...parts, after));
+  expect(holds(result, "XYZ \0\0\0\0\x01\x02\x03\x04")).toBe(true);
+  for (const name of ["pat", "CN-0"]) expect(holds(result, name)).toBe(false);
+});
+
+test("Exif of a PNG that turns it → a chunk with a right checksum", async () => {
+  const result = stripped("png", withLocation("png", await drawPhoto("png"), 8));
+  const at = Buffer.from(result).indexOf("eXIf");
+  const length = Buffer.from(result).readUInt32BE(at - 4);
+  expect(Buffer.from(result).readUInt32BE(at + 4 + length)).toBe(crc32(result.subarray(at, at + 4 + length)));
+});
+
+test("an image with two parts of Exif → the first turns it, alone", async () => {
+  const [jpeg, png, webp] = await Promise.all([drawPhoto("jpeg"), drawPhoto("png"), drawPhoto("webp")]);
+  const photos = {
+    jpeg: (parts: Uint8Array<ArrayBuffer>[]) => joined(jpeg.slice(0, 2), ...parts.map(exifSegment), jpeg.slice(2)),
+    png: (parts: Uint8Array<ArrayBuffer>[]) =>
+      joined(png.slice(0, 33), ...parts.map((part) => pngChunk("eXIf", part)), png.slice(33)),
+    webp: (parts: Uint8Array<ArrayBuffer>[]) => riff(webp.slice(12), ...parts.map((part) => webpChunk("EXIF", part))),
+  };
+  for (const kind of PHOTO_KINDS) {
+    const turned = (...orientations: number[]) => stripped(kind, photos[kind](orientations.map((one) => exif(one))));
+    expect(turned(3, 6)).toEqual(turned(3));
+    expect(turned(1, 6)).toEqual(photos[kind]([]));
+  }
+});
+
+test("a WebP → its flags say what is left of Exif and XMP", async () => {
+  const plain = await drawPhoto("webp");
+  const flags = (orientation: number) => (stripped("webp", withLocation("webp", plain, orientation))[20] ?? 0) & 0b1100;
+  expect([flags(1), flags(6)]).toEqual([0, 0b1000]);
+});
+
+test("a WebP with chunks of odd lengths → removed with what pads them", async () => {
+  const plain = await drawPhoto("webp");
+  expect(stripped("webp", riff(plain.slice(12, 30), webpChunk("odd ", "odd"), plain.slice(30)))).toEqual(plain);
+});
+
+test("a WebP that cannot have Exif, with Exif → as the picture alone", async () => {
+  const extended = await drawPhoto("webp");
+  const picture = extended.slice(Buffer.from(extended).indexOf("VP8 "));
+  expect(stripped("webp", riff(picture, webpChunk("EXIF", exif(6))))).toEqual(riff(picture));
+});
+
+test("a JPEG with metadata behind its scan, and bytes between its segments → none of them is left", async () => {
+  const plain = await drawPhoto("jpeg");
+  const [start, end] = [plain.slice(0, 20), plain.slice(20)]; // behind JFIF
+  const late = [PLACE, segment(0xfe, PLACE), PLACE, exifSegment(exif(6))];
+  const photo = joined(
+    start,
+    segment(0xfe, PLACE),
+    PLACE,
+    end.slice(0, -2),
+    segment(0xfe, PLACE),
+    ...late,
+    end.slice(-2),
+  );
+  const result = stripped("jpeg", photo);
+  expect(holds(result, PLACE)).toBe(false);
+  expect(readMetadata(result).gps).toBeNull();
+  expect((await readPixels(result)).data).toEqual((await readPixels(plain)).data);
+});
+
+test("a PNG with more frames, as an animation has → its picture alone", async () => {
+  const plain = await drawPhoto("png");
+  const control = pngChunk("fcTL", new Uint8Array(26));
+  const frames = [pngChunk("acTL", new Uint8Array(8)), control, plain.slice(33, -12), control, pngChunk("fdAT", PLACE)];
+  expect(stripped("png", joined(plain.slice(0, 33), ...frames, plain.slice(-12)))).toEqual(plain);
+});
+
+describe("Exif that cannot be read → removed as a whole", () => {
+  const changed = (at: number, ...values: number[]) => {
+    const tiff = exif(6);
+    tiff.set(values, at);
+    return tiff;
+  };
+  test.each<[string, Uint8Array<ArrayBuffer>]>([
+    ["nothing", new Uint8Array()],
+    ["of 25 bytes", exif(6).slice(0, 25)],
+    ["neither of the two byte orders", changed(0, 0x4d, 0x49)],
+    ["another number than 42", changed(3, 43)],
+    ["its directory far behind the end", changed(4, 0xff, 0xff, 0xff, 0xff)],
+    ["its directory at the last byte", changed(4, 0, 0, 0, exif(6).length - 1)],
+    ["65,535 entries", joined(exif(6).slice(0, 8), new Uint8Array([0xff, 0xff]), new Uint8Array(61))],
+    ["no orientation", changed(23, 0x13)],
+    ["an orientation that is a text", changed(25, 2)],
+    ["two orientations", changed(29, 2)],
+    ["orientation 0", exif(0)],
+    ["orientation 9", exif(9)],
+  ])("%s", async (_what, content) => {
+    const { plain, photo } = await jpegWith(exifSegment(content));
+    expect(stripped("jpeg", photo)).toEqual(plain);
+    const png = await drawPhoto("png");
+    expect(stripped("png", joined(png.slice(0, 33), pngChunk("eXIf", content), png.slice(33)))).toEqual(png);
+    const webp = await drawPhoto("webp");
+    expect(stripped("webp", riff(webp.slice(12), webpChunk("EXIF", content)))).toEqual(webp);
+  });
+});
+
+describe("an image whose parts do not fit their lengths → taken for damaged", () => {
+  const bytes = (...values: number[]) => new Uint8Array(values);
+  const beforeEnd = (it: Uint8Array<ArrayBuffer>, ...values: number[]) =>
+    joined(it.slice(0, -2), bytes(...values), it.slice(-2));
+  const insertedAt = (it: Uint8Array, words: number[], offset: number, more: Uint8Array) => {
+    const at = Buffer.from(it).indexOf(Uint8Array.from(words)) + offset;
+    return joined(it.slice(0, at), more, it.slice(at));
+  };
+  const tooLong = joined("EXIF", bytes(9, 0, 0, 0), "12345678");
+  const cutChunk = pngChunk("eXIf", Uint8Array.from(writeOrientation(6))).slice(0, -4);
+  test.each<[string, PhotoKind, (plain: Uint8Array<ArrayBuffer>) => Uint8Array]>([
+    ["a segment longer than the file", "jpeg", (it) => joined(it.slice(0, -2), bytes(0xff, 0xfe, 0xff, 0xff), PLACE)],
+    ["a segment of length 1", "jpeg", (it) => beforeEnd(it, 0xff, 0xe1, 0, 1)],
+    ["a segment cut within its length", "jpeg", (it) => joined(it.slice(0, -2), bytes(0xff, 0xe1, 0))],
+    ["another image instead of its end", "jpeg", (it) => joined(it.slice(0, -2), it, new Uint8Array(0xffff))],
+    ["a frame header too short for its size", "jpeg", (it) => insertedAt(it, [0xff, 0xc0], 2, bytes(0, 2))],
+    [
+      "its size in a segment that is removed",
+      "jpeg",
+      (it) => insertedAt(it, [0xff, 0xc0], 0, bytes(0xff, 0xfe, 0, 19)),
+    ],
+    ["cut off in its picture", "jpeg", (it) => it.slice(0, -20)],
+    ["cut in its end", "jpeg", (it) => it.slice(0, -1)],
+    ["a marker that no decoder knows", "jpeg", (it) => beforeEnd(it, 0xff, 0x02, 0, 2)],
+    [
+      "a chunk longer than the file",
+      "png",
+      (it) => joined(it.slice(0, 33), bytes(255, 255, 255, 255), "tEXt", it.slice(33)),
+    ],
+    ["a checksum behind the end", "png", (it) => joined(it.slice(0, 33), cutChunk)],
+    ["cut in the middle of its picture", "png", (it) => it.slice(0, 90)],
+    ["without its end", "png", (it) => it.slice(0, -12)],
+    ["cut in its end", "png", (it) => it.slice(0, -1)],
+    ["a chunk longer than RIFF", "webp", (it) => riff(it.slice(12), tooLong)],
+    ["RIFF longer than the file", "webp", (it) => it.slice(0, -1)],
+  ])("%s (%s)", async (_what, kind, damage) => {
+    expect(strip(kind, damage(await drawPhoto(kind)))).toBeNull();
+  });
+});
+
+test("an image without a picture, as the beginning of a file leaves it → taken for damaged", async () => {
+  const [jpeg, png] = [await drawPhoto("jpeg"), await drawPhoto("png")];
+  const head = jpeg.slice(0, Buffer.from(jpeg).indexOf(Uint8Array.of(0xff, 0xda)));
+  const canvas = webpChunk("VP8X", Uint8Array.of(0, 0, 0, 0, 63, 0, 0, 47, 0, 0));
+  const images: [PhotoKind, Uint8Array][] = [
+    ["jpeg", head],
+    ["jpeg", joined(head, jpeg.slice(-2))],
+    ["png", joined(png.slice(0, 33), png.slice(-12))],
+    ["webp", riff(canvas)],
+  ];
+  for (const [kind, image] of images) {
+    expect(sniffImage(image)).not.toBeNull();
+    expect(strip(kind, image)).toBeNull();
+  }
+});
+
+describe.each(PHOTO_KINDS)("any change to a %s", (kind) => {
+  test("→ taken for damaged, or the same image of no more bytes, in which nothing is left to remove", async () => {
+    const photo = withLocation(kind, await drawPhoto(kind), 6);
+    const place = fc.nat(photo.length - 1);
+    const change = fc.record({ at: place, insert: fc.uint8Array({ maxLength: 8 }), remove: fc.nat(8) });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 8 }), place, (changes, cut) => {
+        let bytes = photo;
+        for (const { at, insert, remove } of changes) {
+          bytes = joined(bytes.slice(0, at), Uint8Array.from(insert), bytes.slice(at + remove));
+        }
+        for (const given of [bytes, bytes.slice(0, cut)]) {
+          const image = sniffImage(given);
+          if (image?.contentType !== `image/${kind}`) continue;
+          const result = strip(kind, given);
+          if (result === null) continue;
+          expect(result.length).toBeLessThanOrEqual(given.length);
+          expect(sniffImage(result)).toEqual(image);
+          expect(stripped(kind, result)).toEqual(result);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test("a JPEG with any segments, in any order → of those that applications define only JFIF, a profile and Adobe's are left", async () => {
+  const plain = await drawPhoto("jpeg");
+  const words = fc.constantFrom(
+    "Exif\0\0",
+    "http://ns.adobe.com/xap/1.0/\0",
+    "Photoshop 3.0\0",
+    "MPF\0",
+    "JFXX\0",
+    "JFIX\0",
+    "",
+  );
+  const any = fc.tuple(fc.integer({ min: 0xe0, max: 0xfe }), words, fc.uint8Array({ maxLength: 100 }));
+  const pixels = await readPixels(plain);
+  await fc.assert(
+    fc.asyncProperty(fc.array(any, { maxLength: 50 }), async (segments) => {
+      const added = segments.map(([marker, begin, rest]) => segment(marker, begin, Uint8Array.from(rest), PLACE));
+      const result = stripped("jpeg", joined(plain.slice(0, 2), ...added, plain.slice(2)));
+      expect(result).toEqual(plain);
+      expect(await readPixels(result)).toEqual(pixels);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+describe("2 MiB of the smallest parts → comes to an end", () => {
+  const MAX_BYTES = 2 * 1024 * 1024; // time that grows with the square would be hours
+  const repeated = (head: Uint8Array, ...unit: number[]) => {
+    const bytes = new Uint8Array(MAX_BYTES);
+    bytes.set(head);
+    for (let at = head.length; at + unit.length <= MAX_BYTES; at += unit.length) bytes.set(unit, at);
+    return bytes;
+  };
+  const empty = (name: string) => [0, 0, 0, 0, ...Buffer.from(name), 0, 0, 0, 0];
+
+  test.each<[string, number[]]>([
+    ["APP1", [0xff, 0xe1, 0, 2]],
+    ["a table, then a comment", [0xff, 0xdb, 0, 2, 0xff, 0xfe, 0, 2]],
+    ["scans", [0xff, 0xda, 0, 2]],
+    ["fill bytes", [0xff]],
+    ["nothing", [0]],
+  ])("of a JPEG: %s", (_what, unit) => {
+    const result = strip("jpeg", repeated(new Uint8Array([0xff, 0xd8]), ...unit));
+    expect(result?.length ?? 0).toBeLessThanOrEqual(MAX_BYTES);
+  });
+
+  test.each(["tEXt", "IDAT"])("of a PNG: %s", async (name) => {
+    expect(strip("png", repeated((await drawPhoto("png")).slice(0, 33), ...empty(name)))).toBeNull();
+  });
+
+  test.each(["XMP ", "ALPH"])("of a WebP: %s", async (name) => {
+    const bytes = repeated(await drawPhoto("webp"), ...Buffer.from(name), 0, 0, 0, 0);
+    new DataView(bytes.buffer).setUint32(4, MAX_BYTES - 8, true);
+    expect(stripped("webp", bytes).length).toBeLessThanOrEqual(MAX_BYTES);
+  });
+});

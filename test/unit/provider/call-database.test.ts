@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest";
+import {
+  type CallDatabase,
+  createCallDatabase,
+  DatabaseError,
+  repeatConflicts,
+} from "../../../shared/platform/call-database.ts";
+
+type Sent = { url: string; headers: Headers; body: string; isBlob: boolean };
+
+/** The client with a platform that gives one answer. */
+function callAgainst(answer: () => Response | Promise<Response>, timeoutMs?: number) {
+  const sent: Sent[] = [];
+  const platform: typeof fetch = async (input, init) => {
+    const body = await new Response(init?.body).text();
+    sent.push({ url: String(input), headers: new Headers(init?.headers), body, isBlob: init?.body instanceof Blob });
+    const signal = init?.signal;
+    return await Promise.race([
+      answer(),
+      new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+    ]);
+  };
+  return { call: createCallDatabase("https://p.example", "sb_secret_x", platform, timeoutMs), sent };
+}
+
+test("a call → POST of its arguments to the function's path with the secret key, twice, for it is no token", async () => {
+  const { call, sent } = callAgainst(() => Response.json([{ id: 1 }]));
+  expect(await call("claim_predictions", { max_rows: 2, left_out: undefined })).toEqual([{ id: 1 }]);
+  expect(sent).toHaveLength(1);
+  expect(sent[0]?.url).toBe("https://p.example/rest/v1/rpc/claim_predictions");
+  expect(sent[0]?.body).toBe('{"max_rows":2}');
+  expect(sent[0]?.isBlob).toBe(true); // it cannot be sent a second time on another connection
+  expect(Object.fromEntries(sent[0]?.headers ?? [])).toEqual({
+    apikey: "sb_secret_x",
+    authorization: "Bearer sb_secret_x",
+    "content-profile": "keyframe_worker",
+    "content-type": "application/json",
+  });
+});
+
+test.each([
+  ["a refusal with a code", Response.json({ code: "40P01", message: "row (secret)" }, { status: 500 }), 500, "40P01"],
+  ["a refusal without a code", Response.json({ message: "row (secret)" }, { status: 401 }), 401, ""],
+  ["a page of the gateway", new Response("<html>secret</html>", { status: 502 }), 502, ""],
+  ["a page that says that all is well", new Response("<html>secret</html>"), 200, ""],
+])("%s → DatabaseError with status and code, and none of the words", async (_, answer, status, code) => {
+  const { call } = callAgainst(() => answer);
+  const error = await call("claim_predictions", {}).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(DatabaseError);
+  expect(error).toMatchObject({ called: "claim_predictions", status, code });
+  expect(String(error)).not.toContain("secret");
+});
+
+const broken = () => new Response(new ReadableStream({ start: (controller) => controller.error(new Error("reset")) }));
+test.each<[string, () => Response | Promise<Response>, number?]>([
+  ["no connection", () => Promise.reject(new TypeError("connection refused"))],
+  ["no answer in time", () => new Promise<Response>(() => undefined), 1],
+  ["an answer that stops in the middle", broken],
+])("%s → DatabaseError with status 0", async (_what, answer, timeoutMs) => {
+  const { call } = callAgainst(answer, timeoutMs);
+  await expect(call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
+});
+
+describe("a call that conflicts with another transaction", () => {
+  const conflict = (code: string) => new DatabaseError("complete_prediction", 500, code);
+  /** Refuses so many times, then answers. */
+  function refusing(code: string, times: number) {
+    const tries: string[] = [];
+    const call: CallDatabase = async (called) => {
+      tries.push(called);
+      if (tries.length <= times) throw conflict(code);
+      return true;
+    };
+    return { call, tries };
+  }
+  const never = new AbortController().signal;
+
+  test.each(["55P03", "40001", "40P01"])(
+    "%s → repeated with longer and longer pauses until it is answered",
+    async (code) => {
+      const { call, tries } = refusing(code, 7);
+      const pauses: number[] = [];
+      const wait = async (ms: number) => void pauses.push(ms);
+      expect(await repeatConflicts(call, 1, wait)(never)("complete_prediction", {})).toBe(true);
+      expect(tries).toHaveLength(8);
+      expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 4000, 4000]);
+    },
+  );
+
+  test("any other refusal → not repeated", async () => {
+    const { call, tries } = refusing("23514", 1);
+    await expect(repeatConflicts(call, 1)(never)("complete_prediction", {})).rejects.toMatchObject({ code: "23514" });
+    expect(tries).toHaveLength(1);
+  });
+
+  test("the time of its task ends → tried once more, then its error", async () => {
+    const { call, tries } = refusing("55P03", 10);
+    const task = new AbortController();
+    const wait = async () => task.abort();
+    await expect(repeatConflicts(call, 1, wait)(task.signal)("fail_prediction", {})).rejects.toMatchObject({
+      code: "55P03",
+    });
+    expect(tries).toHaveLength(2);
+  });
+
+  test("as many wait for long as may → a further one is tried for four seconds, and one after them waits for long again", async () => {
+    const { call, tries } = refusing("55P03", 15);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let pauses = 0;
+    const wait = (ms: number) => {
+      pauses += ms;
+      return ms === 4_000 ? promise : Promise.resolve();
+    };
+    const until = repeatConflicts(call, 1, wait);
+    const first = until(never)("complete_prediction", {});
+    await expect(until(never)("complete_prediction", {})).rejects.toMatchObject({ code: "55P03" });
+    expect([tries.length, pauses]).toEqual([10, 2 * 3_750 + 4_000]);
+    resolve();
+    expect(await first).toBe(true);
+    expect(await until(never)("complete_prediction", {})).toBe(true);
+  });
+});

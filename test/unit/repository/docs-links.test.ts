@@ -1,0 +1,48 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { faultNames } from "../../../local/simulator/faults.ts";
+import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
+
+const inFolder = async (folder: string) => (await readdir(join(ROOT, folder))).map((name) => `${folder}/${name}`);
+const pages = [
+  ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "client/README.md", "examples/README.md"],
+  ...["examples/vite-react/README.md", "llms.txt"],
+  ...(await inFolder("docs")),
+  ...(await inFolder("docs/decisions")),
+].filter((path) => /\.(md|txt)$/.test(path));
+
+/** The text without its code blocks: what looks like a link there is code. */
+const proseOf = async (path: string) => (await readFile(path, "utf8")).replaceAll(/^```.*?^```/gms, "");
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (text: string) =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+
+test("docs/simulator.md → has every fault of the simulator, and no other", async () => {
+  const rows = (await readFile(join(ROOT, "docs/simulator.md"), "utf8")).matchAll(/^\| (`[^|]+) \|/gm);
+  const named = [...rows].flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  expect(named.toSorted()).toEqual(faultNames.toSorted());
+});
+
+test.each(pages)(
+  "the links of %s within the project → lead to a file that is there, and to a heading of it",
+  async (page) => {
+    const text = await proseOf(join(ROOT, page));
+    const broken: string[] = [];
+    for (const [, target = ""] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const [path = "", anchor] = target.split("#");
+      const file = path === "" ? join(ROOT, page) : join(ROOT, page, "..", path);
+      const found = existsSync(file) && (!anchor || anchorsOf(await proseOf(file)).includes(anchor));
+      if (!found) broken.push(target);
+    }
+    expect(broken).toEqual([]);
+  },
+);

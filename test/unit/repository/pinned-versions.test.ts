@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { FUNCTION_NAMES } from "../../../local/stack/function-arguments.ts";
+import { filesOfFunction } from "../../support/tools/deploy-graph.ts";
+
+const root = new URL("../../../", import.meta.url);
+const read = (path: string): unknown => JSON.parse(readFileSync(new URL(path, root), "utf8"));
+
+const packageJson = z
+  .object({ dependencies: z.record(z.string(), z.string()), devDependencies: z.record(z.string(), z.string()) })
+  .parse(read("package.json"));
+const importsOf = (name: string) =>
+  z.object({ imports: z.record(z.string(), z.string()) }).parse(read(`supabase/functions/${name}/deno.json`)).imports;
+
+test("package.json → every version is exact", () => {
+  const loose = Object.entries({ ...packageJson.dependencies, ...packageJson.devDependencies }).filter(
+    ([, version]) => !/^(npm:[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+  );
+  expect(loose).toEqual([]);
+});
+
+test("supabase/functions → every folder is a function that the stack runs and config.toml declares", () => {
+  const folders = readdirSync(new URL("supabase/functions", root));
+  expect(folders.sort()).toEqual([...FUNCTION_NAMES].sort());
+  const config = readFileSync(new URL("supabase/config.toml", root), "utf8");
+  const declared = [...config.matchAll(/^\[functions\.([\w-]+)\]\nenabled = true\nverify_jwt = false$/gm)].map(
+    ([, name]) => name,
+  );
+  expect(declared.sort()).toEqual(folders.sort());
+});
+
+describe.each(FUNCTION_NAMES)("the deno.json of %s", (name) => {
+  test("pins what package.json pins", () => {
+    for (const [specifier, target] of Object.entries(importsOf(name))) {
+      const imported = packageOf(specifier);
+      const inside = specifier.slice(imported.length);
+      expect(target).toBe(`npm:${imported}@${packageJson.dependencies[imported]}${inside}`);
+    }
+  });
+
+  // Each by all of its name: where functions are bundled for the hosted platform, that of a package does not stand for its parts.
+  test("names everything of a package that its module graph imports, and nothing else", async () => {
+    const modules = (await filesOfFunction(name)).filter((path) => path.endsWith(".ts"));
+    const imported = modules.flatMap((path) => importedFromPackages(readFileSync(new URL(path, root), "utf8")));
+    expect([...new Set(imported)].sort()).toEqual(Object.keys(importsOf(name)).sort());
+  });
+});
+
+function importedFromPackages(source: string): string[] {
+  return [...source.matchAll(/from "([^"]+)"/g)]
+    .map(([, specifier]) => specifier ?? "")
+    .filter((specifier) => !specifier.startsWith(".") && !specifier.startsWith("node:"));
+}
+
+/** The package of what is imported, which may be a part of it. */
+function packageOf(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}

@@ -1,0 +1,352 @@
+import { describe, expect, test } from "vitest";
+import { createLog } from "../../../shared/platform/log.ts";
+import { createWorker, COMMON_LIMITS as L, type WorkerLimits } from "../../../shared/worker/worker.ts";
+import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
+import { GENERATE_LIMITS } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { makeClock } from "./worker-clock.ts";
+
+const REQUEST_MS = 15_000;
+const LIMITS: WorkerLimits = { ...L, maxOpen: 100, workMs: 80_000 };
+
+/** One call of the database. `room` null: it only records. */
+type Call = { at: number; room: number | null; heartbeatMs: number; waitMs: number; results: number[] };
+
+/**
+ * A worker over a queue in memory. A call takes 5 ms: 3 until its transaction, 2 for the answer. One that may wait sees at once what is
+ * added meanwhile.
+ */
+function makeQueue(options: {
+  due?: number;
+  /** What one piece of work takes; it may throw. Infinity: it hangs and ignores its signal. */
+  work?: (id: number, signal: AbortSignal) => number;
+  /** Whether results are recorded in batches. */
+  hasResults?: boolean;
+  /** Called in each transaction. What it throws, the call throws. */
+  fault?: (call: Call) => void;
+  claimAtOnce?: number;
+  limits?: Partial<WorkerLimits>;
+  /** Another worker waits in the database already: calls never wait. */
+  isTaken?: boolean;
+}) {
+  const time = makeClock();
+  const due: number[] = [];
+  const calls: Call[] = [];
+  const lines: string[] = [];
+  const results: number[] = [];
+  const recorded = new Map<number, number>();
+  const startedAt = new Map<number, number>();
+  const aborted: number[] = [];
+  let made = 0;
+  let open = 0;
+  let mostOpen = 0;
+  let calling = 0;
+  let mostCalling = 0;
+  let wake = () => {};
+
+  function add(count: number): void {
+    for (let i = 0; i < count; i++) due.push(++made);
+    wake();
+  }
+  add(options.due ?? 0);
+
+  const untilAdded = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const cancel = time.clock.after(ms, resolve);
+      wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+
+  async function transact(
+    room: number | null,
+    heartbeatMs: number,
+    waitMs: number,
+    take: () => number,
+  ): Promise<number[]> {
+    const call = { at: time.now(), room, heartbeatMs, waitMs, results: [...results] };
+    calls.push(call);
+    calling += 1;
+    mostCalling = Math.max(mostCalling, calling);
+    try {
+      await time.sleep(3);
+      if (waitMs > 0 && due.length === 0 && !options.isTaken) await untilAdded(waitMs);
+      options.fault?.(call);
+      for (const id of call.results) recorded.set(id, recorded.get(id) ?? time.now());
+      const taken = due.splice(0, Math.min(take(), options.claimAtOnce ?? 10));
+      await time.sleep(2);
+      results.splice(0, call.results.length);
+      return taken;
+    } finally {
+      calling -= 1;
+    }
+  }
+
+  const { kick } = createWorker<number>({
+    claim: async (room, heartbeatMs, waitMs) => {
+      const items = await transact(room, heartbeatMs, waitMs, () => room);
+      return { items, more: options.hasResults ? items.length === (options.claimAtOnce ?? 10) : items.length > 0 };
+    },
+    work: async (id, signal) => {
+      startedAt.set(id, time.now());
+      signal.addEventListener("abort", () => aborted.push(time.now()));
+      open += 1;
+      mostOpen = Math.max(mostOpen, open);
+      try {
+        const ms = options.work?.(id, signal) ?? 10;
+        await (ms === Number.POSITIVE_INFINITY ? new Promise(() => {}) : time.sleep(ms));
+        if (options.hasResults) results.push(id);
+      } finally {
+        open -= 1;
+      }
+    },
+    identify: (id) => ({ id: String(id) }),
+    ...(options.hasResults && {
+      results: {
+        ready: () => results.length,
+        pending: () => results.length,
+        record: async () => void (await transact(null, 0, 0, () => 0)),
+        next: () => [],
+      },
+    }),
+    log: createLog({}, (line) => void lines.push(line)),
+    clock: time.clock,
+    limits: { ...LIMITS, ...options.limits },
+  });
+
+  const events = () => lines.map((line) => JSON.parse(line).event);
+  return {
+    ...time,
+    kick,
+    add,
+    calls,
+    lines,
+    events,
+    recorded,
+    startedAt,
+    aborted,
+    mostOpen: () => mostOpen,
+    mostCalling: () => mostCalling,
+  };
+}
+
+test("the limits → a run ends well before the platform's 150 s, and a heartbeat outlasts two claims", () => {
+  const run = L.maxRunMs + L.heartbeatMs + L.claimEveryMs + L.giveUpAfterMs;
+  expect(run + 2 * REQUEST_MS).toBeLessThan(100_000);
+  expect(run + GENERATE_LIMITS.workMs + L.abortGraceMs).toBeLessThan(140_000);
+  expect(GENERATE_LIMITS.workMs + L.abortGraceMs).toBeLessThan(LEASE_SECONDS * 1000);
+  expect(2 * L.claimEveryMs).toBeLessThan(L.heartbeatMs);
+});
+
+describe("a kick while idle", () => {
+  test.each([
+    ["each waits 100 ms in the database", false],
+    ["another worker waits in the database → one every 100 ms", true],
+  ])("nothing due → claims for 2 s, %s, with a heartbeat; the last two end it, 100 ms apart", async (_, isTaken) => {
+    const { kick, calls, runUntil } = makeQueue({ isTaken });
+    await runUntil(kick());
+    const [claims, [ending, last]] = [calls.slice(0, -2), calls.slice(-2)];
+    expect(claims.length).toBeGreaterThanOrEqual(18);
+    expect(claims.length).toBeLessThanOrEqual(21);
+    const isAlive = ({ heartbeatMs, waitMs }: Call) => heartbeatMs === L.heartbeatMs && waitMs === L.claimEveryMs;
+    expect(claims.every(isAlive)).toBe(true);
+    expect([ending, last]).toMatchObject(Array(2).fill({ heartbeatMs: 0, waitMs: 0 }));
+    expect((last?.at ?? 0) - (ending?.at ?? 0)).toBeGreaterThanOrEqual(L.claimEveryMs);
+  });
+
+  test("work is committed during the idle grace → it starts at once, without a kick, and the grace begins again", async () => {
+    const queue = makeQueue({});
+    queue.clock.after(1_050, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get(1)).toBeLessThanOrEqual(1_060);
+    expect(queue.calls.at(-1)?.at).toBeGreaterThan(1_050 + L.idleGraceMs);
+  });
+
+  test("work was being committed without a kick while the heartbeat ended → the last claim finds it, and claiming goes on", async () => {
+    const queue = makeQueue({});
+    queue.clock.after(L.idleGraceMs + 150, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.size).toBe(1);
+    expect(queue.calls.at(-1)?.at).toBeGreaterThan(2 * L.idleGraceMs);
+  });
+});
+
+describe("a kick while running", () => {
+  test("two at once → one run", async () => {
+    const { kick, calls, runUntil, mostCalling } = makeQueue({});
+    await runUntil(Promise.all([kick(), kick()]));
+    expect(mostCalling()).toBe(1);
+    expect(calls.filter(({ heartbeatMs }) => heartbeatMs === 0)).toHaveLength(2);
+  });
+
+  test.each<[string, number, Parameters<typeof makeQueue>[0]]>([
+    ["during a pause", 1_030, { isTaken: true }],
+    ["after the heartbeat has ended", L.idleGraceMs + 150, {}],
+    ["after the maximum run time", L.maxRunMs + 50, { due: 1, work: (id) => (id === 1 ? 60_000 : 10) }],
+    ["while the last work ends", 40_000, { due: 1, work: (id) => (id === 1 ? 60_000 : 10) }],
+  ])("%s → a claim at once", async (_when, at, options) => {
+    const queue = makeQueue(options);
+    queue.clock.after(at, () => {
+      queue.add(1);
+      void queue.kick();
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get((options.due ?? 0) + 1)).toBe(at + 5);
+  });
+
+  test("its row was committed just after the last claim's transaction → another claim follows: it is not left for the sweep", async () => {
+    let ends = 0;
+    const queue = makeQueue({
+      fault: ({ heartbeatMs }) => {
+        if (heartbeatMs > 0 || ++ends !== 2) return;
+        queue.clock.after(1, () => {
+          queue.add(1);
+          void queue.kick();
+        });
+      },
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.size).toBe(1);
+  });
+});
+
+describe("much work", () => {
+  test("more than there is room for → never more than maxOpen at once, one call at a time, and all is done", async () => {
+    const queue = makeQueue({ due: 120, limits: { maxOpen: 25 }, work: (id) => 5 + (id % 50) });
+    await queue.runUntil(queue.kick());
+    expect(queue.mostOpen()).toBe(25);
+    expect(queue.mostCalling()).toBe(1);
+    expect(queue.startedAt.size).toBe(120);
+  });
+
+  test("the last of it ends after the maximum run time → the run ends with it", async () => {
+    const queue = makeQueue({ due: 1, limits: { maxRunMs: 1_000 }, work: () => 8_000 });
+    await queue.runUntil(queue.kick());
+    expect(queue.now()).toBe(8_005);
+  });
+
+  test("without end → no heartbeat after the maximum run time; what is open ends", async () => {
+    const queue = makeQueue({ hasResults: true, fault: () => queue.add(8), work: () => 50 });
+    await queue.runUntil(queue.kick());
+    const claims = queue.calls.filter(({ room }) => room !== null);
+    expect(claims.at(-1)).toMatchObject({ heartbeatMs: 0 });
+    expect(claims.at(-1)?.at).toBeLessThan(L.maxRunMs + L.heartbeatMs + 3 * L.claimEveryMs);
+    expect(queue.recorded.size).toBe(queue.startedAt.size);
+  });
+});
+
+describe("results", () => {
+  test("a hundred, quick → each is recorded once, in batches, and one call is open at a time", async () => {
+    const queue = makeQueue({ due: 100, hasResults: true, claimAtOnce: 100, work: (id) => 3 + (id % 17) });
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.size).toBe(100);
+    expect(queue.mostCalling()).toBe(1);
+    expect(queue.calls.filter(({ results }) => results.length > 0).length).toBeLessThanOrEqual(5);
+  });
+
+  test("it is recorded and nothing is due → the next call waits in the database at once, so that new work starts when it comes", async () => {
+    const queue = makeQueue({ due: 1, hasResults: true });
+    queue.clock.after(60, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get(2)).toBeLessThanOrEqual(70);
+  });
+
+  test("one beside slow work → recorded when the call that waits in the database returns", async () => {
+    const queue = makeQueue({ due: 1, hasResults: true, work: (id) => (id === 1 ? REQUEST_MS : 10) });
+    queue.clock.after(1_000, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.get(2)).toBeLessThan(1_000 + 10 + L.claimEveryMs + L.recordAfterMs + 20);
+  });
+});
+
+describe("work that fails", () => {
+  test("it throws → logged with its name, the others go on", async () => {
+    const queue = makeQueue({
+      due: 3,
+      work: (id) => {
+        if (id === 2) throw new Error("the database is away");
+        return 10;
+      },
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.size).toBe(3);
+    expect(queue.lines.map((line) => JSON.parse(line))).toMatchObject([
+      { event: "work_failed", id: "2", level: "error" },
+    ]);
+  });
+
+  test("it hangs → its signal aborts after workMs; it is given up after a grace, its room is free and the run ends", async () => {
+    const queue = makeQueue({
+      due: 2,
+      limits: { workMs: 20_000, maxOpen: 1 },
+      work: (id) => (id === 1 ? Number.POSITIVE_INFINITY : 10),
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.aborted).toEqual([20_005]);
+    expect(queue.startedAt.get(2)).toBeGreaterThanOrEqual(25_005);
+    expect(queue.events()).toEqual(["work_hangs"]);
+  });
+
+  test("it ends in time, or when its signal aborts → nothing is logged, however long the run goes on", async () => {
+    const limits = { workMs: 500, abortGraceMs: 500 };
+    const queue = makeQueue({ due: 2, limits, work: (id) => (id === 1 ? 10 : 600) });
+    await queue.runUntil(queue.kick());
+    expect(queue.now()).toBeGreaterThan(1_000);
+    expect([queue.aborted, queue.events()]).toEqual([[505], []]);
+  });
+});
+
+describe("the database is away", () => {
+  const away = () => {
+    throw new Error("no connection to https://db.test/?key=secret");
+  };
+
+  test("with nothing open → logged without the address, the run ends, and the next kick begins anew", async () => {
+    let isAway = true;
+    const fault = () => {
+      if (!isAway) return;
+      void queue.kick(); // one that comes during the call that fails
+      away();
+    };
+    const queue = makeQueue({ due: 1, fault });
+    await queue.runUntil(queue.kick());
+    expect(queue.calls).toHaveLength(1);
+    expect(queue.events()).toEqual(["call_failed", "worker_stopped"]);
+    expect(queue.lines.join()).not.toContain("secret");
+    isAway = false;
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.size).toBe(1);
+  });
+
+  test("while work is open → calls with growing pauses, and its results are recorded when it is back", async () => {
+    const queue = makeQueue({
+      due: 100,
+      claimAtOnce: 100,
+      hasResults: true,
+      work: (id) => id * 20,
+      fault: ({ at }) => void (at > 0 && at < 8_000 && away()),
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.size).toBe(100);
+    expect(queue.calls.filter(({ at }) => at < 8_000).length).toBeLessThan(12);
+  });
+
+  test("when the last result of a run is recorded → tried again until it is", async () => {
+    const fault = ({ at }: Call) => void (at > 400 && at < 3_000 && away());
+    const queue = makeQueue({ due: 1, hasResults: true, limits: { maxRunMs: 300 }, work: () => 500, fault });
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.size).toBe(1);
+  });
+
+  test("for good → the run gives up after 20 s; the next one records what it kept", async () => {
+    let isAway = true;
+    const queue = makeQueue({ due: 8, hasResults: true, fault: ({ at }) => void (isAway && at > 0 && away()) });
+    await queue.runUntil(queue.kick());
+    expect(queue.now()).toBeGreaterThan(L.giveUpAfterMs);
+    expect(queue.now()).toBeLessThan(2 * L.giveUpAfterMs);
+    expect(queue.recorded.size).toBe(0);
+    isAway = false;
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.size).toBe(8);
+  });
+});
