@@ -61,7 +61,11 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
 function shapeOutput(urls: string[], model: Model, shape: string | undefined): unknown {
   if (shape === undefined) return model.output === "images" ? urls : (urls[0] ?? null);
   if (shape === "") return [urls];
-  const fields = shape.split(",").map((name) => [name.replace("*", ""), name.endsWith("*") ? urls : urls[0]]);
+  const fields = shape.split(",").map((each) => {
+    const name = each.replace("*", "");
+    const files = urls.map((url) => `${url}?field=${name}`); // each field has files of its own
+    return [name, each.endsWith("*") ? files : files[0]];
+  });
   return Object.fromEntries(fields);
 }
 

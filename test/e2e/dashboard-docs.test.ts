@@ -85,7 +85,7 @@ test("the API reference → every operation and event; opened → its sentences,
   for (const paragraph of (described.description ?? "").split("\n\n"))
     expect(shown).toContain(paragraph.replaceAll("`", ""));
   for (const status of Object.keys(described.responses)) expect(shown).toContain(status);
-  for (const word of ["unsupported_input: The model does not take", "integer, 1 to 60, or null", "Idempotency-Key"])
+  for (const word of ["unsupported_input: The model does not accept", "integer, 1 to 60, or null", "Idempotency-Key"])
     expect(shown).toContain(word);
   await page.getByRole("button", { name: "Copy with your token" }).first().click();
   await page.getByText("Copied").first().waitFor();

@@ -355,14 +355,14 @@ describe("a worker that was frozen", () => {
   });
 });
 
-const rename = (name: string, to: string) => db.sql.unsafe(`alter table keyframe_private.${name} rename to ${to}`);
+const rename = (name: string, to: string) => db.sql.unsafe(`alter function keyframe_private.${name} rename to ${to}`);
 let locking: postgres.ReservedSql;
 
 test.each<[what: string, harm: () => Promise<unknown>, mend: () => Promise<unknown>]>([
   [
     "claims fail, but results are recorded",
-    () => rename("worker_heartbeats", "gone"),
-    () => rename("gone", "worker_heartbeats"),
+    () => rename("claim_deliveries", "gone"),
+    () => rename("gone", "claim_deliveries"),
   ],
   [
     "somebody has locked the lane",

@@ -2,7 +2,7 @@ import { afterAll, afterEach, expect } from "vitest";
 import { takeFaults, watchFetch } from "./watch.ts";
 
 // These stand a server of their own in the API's place, to see what a client or the gateway makes of its answers.
-const WITH_A_STAND_IN = /\/test\/unit\/(client|platform)-/;
+const WITH_A_STAND_IN = /\/test\/unit\/(client\/|local\/platform-)/;
 
 /** A setup file: every answer of the API that a test gets has to be as openapi.json has it, or the test fails. */
 const stop = WITH_A_STAND_IN.test(expect.getState().testPath ?? "") ? () => {} : watchFetch();
