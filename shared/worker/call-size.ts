@@ -2,7 +2,8 @@
 export function createCallSize(smallestShare: number) {
   let share = 1;
   return {
-    hasFailed: (): boolean => share < 1,
+    /** Since a call failed; ends after some that succeeded. */
+    isReduced: (): boolean => share < 1,
     of: (largest: number): number => Math.ceil(largest * share),
     failed(): void {
       share = Math.max(smallestShare, share / 4);

@@ -27,7 +27,7 @@ export type Place = { end(): void };
 export type PlacesReport = { of: number; open: number; slow: { name: string; open: number }[] };
 
 export type PlacesSettings = {
-  /** How many pieces of work a process may have open, whoever asks. */
+  /** How many pieces of work a process may have open at any shared thing. */
   places: number;
   /** How many more it may have open at shared things with few (FEW): however many others hang, these begin. */
   reserve: number;

@@ -93,7 +93,7 @@ begin
 end $$;
 comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
 
--- Whoever holds what was needed is the cause, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
+-- The cause is another transaction, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin

@@ -62,7 +62,7 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
   test("slow receivers", { timeout: LIMIT_MS }, async () => {
     const slow = await receive(hangs);
     for (const owner of await addOwners(slow.url, 15)) await insertProjects(stack.sql, owner, 1);
-    await expectNamed(/^\d+ of 440 requests of deliver have been open .* disable such an endpoint/, async () => {
+    await expectNamed(/^\d+ requests of deliver have been open .* disable such an endpoint/, async () => {
       slow.behave(answers(200));
       await slow.close();
       await slow.open();

@@ -384,7 +384,7 @@ describe("a row whose trigger sleeps for longer than a call may take", () => {
     expect(await asides()).toMatchObject([{ kind: "admit", subject: bad.owner, code: "57014" }]);
   });
 
-  test("and whoever cancels the call by hand → the call ends, and no row is set aside", async () => {
+  test("and an administrator cancels the call → it ends, and no row is set aside", async () => {
     const { id } = await seedPrediction(db.sql, bad, { columns: NEW });
     await withFailing(
       "keyframe.predictions",

@@ -3,7 +3,7 @@ import type { Part, ServiceFigures, WorkerFigures } from "../../../../shared/con
 /** Calls take milliseconds. A worker's figures are its last word, so they count only while it is there. */
 const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
-/** Of 440. A few slow receivers delay no others. */
+/** A few slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
 /** Of a worker's places, at one model or host. Slow ones get a quarter at most (shared/worker/places.ts): then their users wait. */
 const MANY_SLOW_PLACES = 1 / 8;
@@ -54,7 +54,7 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
     );
   } else if (slowRequests >= MANY_SLOW_REQUESTS) {
     problems.push(
-      `${slowRequests} of 440 requests of deliver have been open for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
+      `${slowRequests} requests of deliver have been open for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
     );
   }
   return problems;

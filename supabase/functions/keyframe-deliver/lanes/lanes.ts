@@ -50,13 +50,11 @@ export type LanesSettings = {
 /** The lanes that this process leases, as the queue of its worker. places.ts limits the open requests. */
 export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   const places = createPlaces({
-    ...{
-      places: DELIVER_LIMITS.maxOpen - RESERVE,
-      reserve: RESERVE,
-      slowMs: SLOW_MS,
-      sharedFirst: HOST_FIRST,
-      now: clock.now,
-    },
+    places: DELIVER_LIMITS.maxOpen - RESERVE,
+    reserve: RESERVE,
+    slowMs: SLOW_MS,
+    sharedFirst: HOST_FIRST,
+    now: clock.now,
   });
   const lanes = createLeasedLanes(places, clock.now);
   const results = createResults(clock.now, log);
@@ -88,7 +86,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       results: given,
       held: describeLeased(lanes.all(), results.deliveriesByLane(), most),
       lease_seconds: LEASE_SECONDS,
-      one_by_one: size.hasFailed(),
+      one_by_one: hasFailed,
       report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow, places: places.report() },
     });
     settle(unrecorded);

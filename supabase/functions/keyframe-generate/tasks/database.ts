@@ -57,7 +57,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
       load?: PlacesReport,
     ) {
       const max_rows = Math.min(places, size.of(CLAIM_AT_ONCE));
-      const one_by_one = size.hasFailed();
+      const one_by_one = size.isReduced();
       const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms, one_by_one };
       const report = { callMs: Math.round(callMs), places: load };
       const answer = await call("claim_predictions", { ...limits, report, room: room(max_rows) }).catch((error) => {
