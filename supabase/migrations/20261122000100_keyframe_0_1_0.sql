@@ -4,8 +4,7 @@
 
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- Keyframe never changes what an app has made. An existing schema or policy of the same name stops its migration; existing
--- buckets are checked here, before anything is written.
+-- Keyframe never changes what an app has made: a bucket of the app with one of our names stops the migration before anything is written.
 do $$
 declare
   taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
@@ -40,8 +39,7 @@ comment on schema keyframe_worker is 'Keyframe: the functions that its workers c
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 
--- A role may have them by the defaults of this database, for example after `alter default privileges grant all on tables to anon`, which
--- cannot be revoked for one schema only. Rights that an administrator has given to another role stay.
+-- Rights from default privileges cannot be revoked for one schema. Rights that an administrator gave to another role stay.
 create function keyframe_private.revoke_all_rights()
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -69,12 +67,11 @@ begin
 end $$;
 comment on function keyframe_private.revoke_all_rights is 'Takes all rights on our schemas from every role that the defaults of this database can have given them to.';
 
--- supabase/schemas/00_foundation/20_errors.sql
+-- supabase/schemas/00_foundation/20_common.sql
 
 -- Errors of the API: a stable code, a sentence for people, and what the caller can do about it.
 
--- The SQLSTATE KEYFR marks the error as ours, the message is the stable code, the detail is a sentence for people. Volatile: `supabase db
--- lint` runs immutable functions while it plans their callers, and would report each raise as an error.
+-- SQLSTATE KEYFR marks our errors. Volatile: `supabase db lint` runs immutable functions while it plans, and would report each raise.
 create function keyframe_private.raise_error(code text, sentence text, hint text default '')
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -82,8 +79,16 @@ begin
 end $$;
 comment on function keyframe_private.raise_error is 'Raises an API error.';
 
--- For work that stops early, and for handlers of query_canceled: once the timer has fired and was caught, nothing limits the statement any
--- more. Four fifths, because statement_timestamp() may be later than the start of the timer. A cancel by hand comes earlier.
+create function keyframe_private.raise_if(condition boolean, code text, sentence text, hint text default '')
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if condition then
+    perform keyframe_private.raise_error(code, sentence, hint);
+  end if;
+end $$;
+comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
+
+-- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -93,13 +98,21 @@ begin
 end $$;
 comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
 
--- The cause is another transaction, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
+create function keyframe_private.raise_if_canceled(code text, message text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if code = '57014' and not keyframe_private.is_out_of_time() then
+    raise exception using errcode = code, message = raise_if_canceled.message;
+  end if;
+end $$;
+comment on function keyframe_private.raise_if_canceled is 'Raises a caught cancel again unless the statement''s own time limit was its cause.';
+
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return code in ('55P03', '40001', '40P01');
 end $$;
-comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only somebody else''s lock was in the way.';
+comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only another transaction''s lock was in the way: lock_not_available, serialization_failure, deadlock_detected.';
 
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
@@ -124,8 +137,6 @@ begin
 end $$;
 comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
 
--- supabase/schemas/00_foundation/30_common.sql
-
 -- What several subjects use: locks, times, secrets, identifiers, exact sums.
 
 -- Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
@@ -144,15 +155,13 @@ begin
 end $$;
 comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
 
--- Each UUID has 122 bits of the operating system's secure random numbers.
 create function keyframe_private.random_secret()
 returns text language sql volatile set search_path = '' as $$
   select 'whsec_' || encode(sha256(
     uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
 $$;
-comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes.';
+comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
--- Without waiting it returns false when somebody else holds the lock.
 create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -164,7 +173,7 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
+comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false when somebody else holds the lock.';
 
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -173,28 +182,27 @@ begin
 end $$;
 comment on function keyframe_private.wire_time is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
 
--- `at` continues a path.
 create function keyframe_private.json_entries(value jsonb)
 returns table (at text, key text, item jsonb) language plpgsql immutable set search_path = '' as $$
 begin
   return query
-    select '.' || e.key, e.key, e.value from jsonb_each(case jsonb_typeof(json_entries.value) when 'object' then json_entries.value else '{}' end) e
+    select '.' || e.key, e.key, e.value
+      from jsonb_each(case jsonb_typeof(json_entries.value) when 'object' then json_entries.value else '{}' end) e
     union all
     select format('[%s]', e.place - 1), null, e.value
-    from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
+    from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end)
+      with ordinality e (value, place);
 end $$;
-comment on function keyframe_private.json_entries is 'What a JSON value contains: of an object each key, of a list each place, of anything else nothing.';
+comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
--- JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$
 begin
   return least(coalesce(amount, 0), 9007199254740991);
 end $$;
-comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
+comment on function keyframe_private.exact_sum is 'A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.';
 
--- Recent rows lie together in every index that begins with such an id, in pages that are in memory; random ids would touch a different page
--- each, of an index of a month. Pruning leaves whole pages empty. (Postgres has uuidv7() from version 18.)
+-- Recent rows share index pages, which stay in memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
 returns uuid language plpgsql volatile set search_path = '' as $$
 declare
@@ -206,13 +214,9 @@ begin
 end $$;
 comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
 
--- supabase/schemas/00_foundation/40_texts.sql
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same for the API; test/db/projects/texts.test.ts compares both.
 
--- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/projects/texts.test.ts compares both
--- for every character. Ranges of code points do not depend on the collation.
-
--- Requires one character that is not white space, a control character or ignorable in display (zero-width characters, fillers,
--- variation selectors, tags). Those are allowed beside a visible character: Persian, Hindi and emoji need them.
+-- Zero-width characters, fillers, variation selectors and tags are allowed beside a visible one: Persian, Hindi and emoji need them.
 create function keyframe_private.has_visible_character(value text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
@@ -234,7 +238,7 @@ begin
 end $$;
 comment on function keyframe_private.is_one_line is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';
 
--- supabase/schemas/00_foundation/50_settings.sql
+-- supabase/schemas/00_foundation/30_settings.sql
 
 -- The settings of the service, and which versions the database has.
 
@@ -290,7 +294,6 @@ comment on column keyframe_private.settings.spending_stopped is 'While true, sta
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
-alter table keyframe_private.settings enable row level security;
 -- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
 insert into keyframe_private.settings (spending_stopped) values (false);
 
@@ -325,14 +328,11 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 comment on column keyframe_private.installation.installed_at is 'When the version''s migration was applied.';
-alter table keyframe_private.installation enable row level security;
 
--- supabase/schemas/00_foundation/60_clients.sql
+-- supabase/schemas/00_foundation/40_requests.sql
 
--- OAuth clients: apps and agents that a user has approved at Supabase Auth's OAuth server. Their tokens are a session's with `client_id`,
--- and their scopes limit nothing. Here they may do what an administrator allows, by default nothing. Every table that users read has a
--- restrictive policy for them. Every function that users call, and every trigger on their writes, asks through take_token or
--- reserve_idempotency_key; deletions and webhooks ask for more.
+-- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
+-- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
 comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
@@ -346,10 +346,8 @@ comment on table keyframe_private.allowed_clients is 'The OAuth clients that may
 comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
 comment on column keyframe_private.allowed_clients.name is 'For administrators.';
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
-alter table keyframe_private.allowed_clients enable row level security;
 
--- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything. Used by every policy
--- and every function of users.
+-- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
 returns boolean language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -364,14 +362,10 @@ comment on function keyframe_private.client_may is 'Whether the caller''s token 
 create function keyframe_private.require_client_may(needed keyframe_private.client_right)
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if not keyframe_private.client_may(needed) then
-    perform keyframe_private.raise_error('client_not_allowed', format(
-      'This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
-  end if;
+  perform keyframe_private.raise_if(not keyframe_private.client_may(needed), 'client_not_allowed',
+    format('This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
-
--- supabase/schemas/00_foundation/70_rate_limits.sql
 
 -- One token bucket per owner and route class. An administrator changes a limit without a deploy.
 
@@ -384,7 +378,6 @@ comment on table keyframe_private.rate_limits is 'How many tokens of a class an 
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
-alter table keyframe_private.rate_limits enable row level security;
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -393,8 +386,7 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
   ('read', 1200, 20),
   ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
 
--- Unlogged: a crash refills every bucket, which is cheaper than logging every request. The low fillfactor keeps an owner's row on
--- its page (HOT updates write no index).
+-- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
   route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
@@ -407,10 +399,8 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-alter table keyframe_private.rate_buckets enable row level security;
 
--- Without a free place it raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
--- Without a caller it does nothing.
+-- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -433,16 +423,14 @@ begin
     perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
     return true;
   end if;
-  perform keyframe_private.raise_error(
-    'rate_limited',
+  perform keyframe_private.raise_error('rate_limited',
     'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
 comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
 
--- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a
--- time, the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime
--- reads the rows of many users in one transaction, which an error would end for all of them.
+-- Reads straight through the Data API cannot take a token: they may not write. Two of an owner run at a time, the others wait for them.
+-- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -464,17 +452,10 @@ begin
 end $$;
 comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
 
--- First refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Without enough
--- tokens it raises rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it
--- takes nothing and returns null. A call never costs more than a full bucket.
---
--- An error that ends the transaction returns the tokens. So the functions that users call answer refusals instead of raising them
--- (keyframe_private.refuse).
---
--- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order: call,
--- Idempotency-Key, the user against the deletion of the account, token, then rows that others may hold. A request takes tokens of one
--- class only. Changes of one owner run one at a time, with a limit or without: they lock films and projects in any order. So a long
--- change, such as a large recovery, delays the other changes of the same owner only.
+-- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
+-- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
+-- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
+-- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
 create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
@@ -482,7 +463,8 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
-  perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
+  perform keyframe_private.require_client_may(coalesce(needed,
+    case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.take_call();
   if take_token.route_class in ('create', 'generate', 'change') then
     perform from auth.users u where u.id = caller for key share;
@@ -497,8 +479,7 @@ begin
       set tokens = least(
             excluded.tokens, -- what a full bucket would have left
             b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
-          -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
-          -- means that the clock was set back: refilling restarts from now.
+          -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
@@ -509,16 +490,11 @@ begin
     end if;
     return null;
   elsif bucket.tokens < 0 then
-    perform keyframe_private.raise_error(
-      'rate_limited',
+    perform keyframe_private.raise_error('rate_limited',
       'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
       jsonb_build_object(
-        'policy', bucket.route_class,
-        'limit', bucket.capacity,
-        'window_seconds', ceil(bucket.capacity / bucket.per_second),
-        'wait_seconds', ceil(-bucket.tokens / bucket.per_second)
-      )::text
-    );
+        'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
+        'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
   if take_token.route_class = 'change' then
     perform set_config('keyframe.change_of', caller::text, true);
@@ -527,8 +503,7 @@ begin
 end $$;
 comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 
--- Null without a caller. Functions on a user's request path are plpgsql: a session keeps their plans. A SQL function with a search_path
--- cannot be inlined and is planned at each call, which took half of the time of a start.
+-- Functions on a user's request path are plpgsql, whose plans a session keeps: planning SQL functions took half of the time of a start.
 create function keyframe_private.rate_state(route_class text)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -548,7 +523,6 @@ begin
 end $$;
 comment on function keyframe_private.rate_state is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 
--- Counts each insert of a project or film by a user against the rate limit, from the functions and from the Data API.
 create function keyframe_private.limit_creations()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -556,8 +530,7 @@ begin
   return new;
 end $$;
 
--- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token
--- holds no lock. A request that changes a film and its projects counts once.
+-- Before any row is locked: a request that waits for its token holds no lock. A change of a film and its projects counts once.
 create function keyframe_private.limit_changes()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -574,13 +547,9 @@ end $$;
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if auth.uid() is null then
-    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
-  end if;
+  perform keyframe_private.raise_if(auth.uid() is null, 'unauthorized', 'This session names no user. Sign in, then try again.');
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
-
--- supabase/schemas/00_foundation/80_idempotency.sql
 
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
@@ -601,12 +570,10 @@ comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of th
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
-alter table keyframe_private.idempotency_keys enable row level security;
 
--- It runs in the transaction of the effect that it guards, so an equal simultaneous request waits here until the first has committed or
--- failed. Without a hash (the body is not read yet) it reserves the key and compares nothing until admit_upload sets the hash. A replay
--- updates the row to its own values, so that one statement reserves and reads. Without a key every request is new. With a route class it
--- takes a token of the caller, unless it is a replay. An OAuth client needs the right to generate, for a replay too.
+-- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
+-- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
+-- takes no token. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -622,9 +589,8 @@ begin
   perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
-    if caller is null and auth.role() is distinct from 'service_role' then
-      perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
-    end if;
+    perform keyframe_private.raise_if(caller is null and auth.role() is distinct from 'service_role', 'unauthorized',
+      'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
     insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
     values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
     on conflict (owner_id, key) do update
@@ -637,12 +603,9 @@ begin
         from (select k.created_at < now() - interval '24 hours' as expired) was
       )
     returning k.* into kept;
-    if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
-      perform keyframe_private.raise_error(
-        'idempotency_mismatch',
-        'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
-      );
-    end if;
+    perform keyframe_private.raise_if(
+      reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash,
+      'idempotency_mismatch', 'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.');
     resource_id := kept.resource_id;
     replayed := kept.resource_id <> fresh;
     answer := kept.answer;
@@ -655,7 +618,7 @@ begin
 end $$;
 comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';
 
--- supabase/schemas/10_projects/10_films.sql
+-- supabase/schemas/10_projects/10_projects.sql
 
 -- A film: ordered shots. A project is one shot, in one film or in none.
 
@@ -681,7 +644,6 @@ comment on column keyframe.films.description is 'Free text.';
 comment on column keyframe.films.created_at is 'When it was created.';
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
-alter table keyframe.films enable row level security;
 
 create function keyframe_private.stamp_film()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -689,8 +651,6 @@ begin
   new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
   return new;
 end $$;
-
--- supabase/schemas/10_projects/20_projects.sql
 
 -- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
@@ -729,8 +689,7 @@ create table keyframe.projects (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint projects_id_owner_id_key unique (id, owner_id),
   constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
-  -- Deferrable, so that it is checked after the statement that orders a film, not after each row. Not unique: then an order would lock its
-  -- projects as a deletion does, and a start that uses frames of two of them could deadlock with it.
+  -- Deferrable: checked after the statement that orders a film. Not unique: a start that uses frames of two shots could deadlock with it.
   constraint one_shot_per_position_of_a_film
     exclude using btree (film_id with =, owner_id with =, film_position with =) deferrable,
   constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
@@ -755,9 +714,7 @@ create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, cr
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
 -- To find out whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
-alter table keyframe.projects enable row level security;
 
--- An administrator's insert may leave out the owner while there is exactly one user.
 create function keyframe_private.complete_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -774,8 +731,7 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   old.film_position := new.film_position; -- the order of a film is the film's
   if old is distinct from new then
-    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the
-    -- last change.
+    -- The API's ETag is this time in milliseconds, so every change moves it; now() may be before the last change.
     new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
   return new;
@@ -801,18 +757,14 @@ begin
     return new;
   end if;
   update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
   select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
-  if shots.number >= keyframe_private.max_shots() then
-    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
-  end if;
+  perform keyframe_private.raise_if(shots.number >= keyframe_private.max_shots(), 'invalid_request',
+    format('A film has at most %s shots.', keyframe_private.max_shots()));
   new.film_position := shots.last + 1;
   return new;
 end $$;
 
--- A shot is deleted: the film's version moves.
 create function keyframe_private.stamp_film_of_deleted_shot()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -822,8 +774,6 @@ end $$;
 
 create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
 comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
-
--- supabase/schemas/10_projects/30_deletion.sql
 
 -- Deletions of projects. One with many predictions is deleted in parts.
 
@@ -842,27 +792,19 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
-    perform keyframe_private.raise_error(
-      'generation_in_progress',
-      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
-    );
-  elsif exists (
+  perform keyframe_private.raise_if(
+    exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null), 'generation_in_progress',
+    'A generation of this project is still running. Cancel it or wait for its end, then delete the project.');
+  perform keyframe_private.raise_if(exists (
     select from keyframe.predictions source
     join keyframe_private.prediction_images i on i.source_prediction_id = source.id
     join keyframe.predictions p on p.id = i.prediction_id
-    where source.project_id = old.id and p.completed_at is null
-  ) then
-    perform keyframe_private.raise_error(
-      'generation_in_progress',
-      'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.'
-    );
-  end if;
+    where source.project_id = old.id and p.completed_at is null), 'generation_in_progress',
+    'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.');
   return old;
 end $$;
 
--- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
--- (keyframe_private.delete_parts). From now on its owner does not see the project.
+-- More predictions than one request may delete: delete_parts deletes the rest. The owner no longer sees the project.
 create function keyframe_private.delete_in_parts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -881,7 +823,6 @@ begin
   return null;
 end $$;
 
--- Leaves out what others hold (a project that is being restored too) and what fails (set_aside).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -894,15 +835,15 @@ begin
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
-    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
+    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
+      max_rows);
 end $$;
-comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';
 
--- supabase/schemas/10_projects/40_project_functions.sql
+-- supabase/schemas/10_projects/20_api.sql
 
--- Functions that api calls for projects, one call per request. Row-level security decides, except for the lists: under a policy no
--- condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all rows of an owner for one page.
--- The lists are definer functions that name the owner in their query.
+-- Functions that api calls for projects. The lists are definer functions with the owner in their query: under a policy no condition on a
+-- step may use an index (enum_eq is not leakproof), and the planner may read all rows of an owner for one page.
 
 -- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
 create function keyframe.create_project(
@@ -918,9 +859,8 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id)
     values (
@@ -941,9 +881,8 @@ returns integer language sql immutable set search_path = '' as $$
 $$;
 comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions.';
 
--- Newest first. The next page follows (before_created_at, before_id). A search looks at 5,000 projects, which takes about 10 ms; when
--- they do not fill the page, `searched_until` is the last of them, and the next page follows it. With predictions it costs one token more
--- for each ten projects.
+-- The next page follows (before_created_at, before_id). A search looks at 5,000 projects (about 10 ms); `searched_until` is the last of
+-- them if the page is not full. With predictions it costs one token more for each ten projects.
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
   with_predictions boolean default false, search text default '')
@@ -1000,11 +939,10 @@ declare
   refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   return json_build_object(
-    'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
+    'project', to_json(wanted), 'predictions',
+      coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
     'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -1016,14 +954,14 @@ create function keyframe_private.refuse_changed(kind text, is_own boolean)
 returns void language plpgsql stable set search_path = '' as $$
 begin
   if is_own then
-    perform keyframe_private.raise_error('precondition_failed', format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
+    perform keyframe_private.raise_error('precondition_failed',
+      format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
   end if;
   perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
 end $$;
 comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
 
--- `changes` has columns and their values; an omitted column keeps its value. With `versions` (times of updated_at, in milliseconds)
--- it changes only a project of one of them. The triggers on projects count the change and set updated_at.
+-- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -1031,8 +969,10 @@ declare
   refused keyframe_private.refusal;
 begin
   update keyframe.projects p
-  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
-    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id,
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
+    selected_video_id, film_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
+      c.selected_last_frame_id,
       c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
@@ -1069,8 +1009,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';
 
--- supabase/schemas/10_projects/50_film_functions.sql
-
 -- Functions that api calls for films, one call per request.
 
 create function keyframe_private.shots_of(film uuid)
@@ -1089,7 +1027,6 @@ begin
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
--- Definer, like create_project.
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1102,9 +1039,8 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The film this Idempotency-Key created has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The film this Idempotency-Key created has been deleted since. Send a new key.');
   else
     insert into keyframe.films (id, title, description)
     values (request.resource_id, create_film.title, create_film.description)
@@ -1118,7 +1054,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.create_film is 'Creates a film of the caller, without shots.';
 
--- Definer with the owner in its query, like list_projects.
 create function keyframe.list_films(max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1137,7 +1072,6 @@ begin
 end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
 
--- Costs one token more for each ten shots.
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -1147,9 +1081,7 @@ declare
   refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
   if cardinality(shots) >= keyframe_private.projects_per_token() then
     rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
@@ -1165,9 +1097,8 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
+comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step. Costs one token more for each ten shots.';
 
--- The film's other shots leave it; shots of other films leave those films.
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -1196,9 +1127,8 @@ begin
   from unnest(project_ids) with ordinality w (id, position)
   where p.id = w.id and p.film_position is distinct from w.position;
 end $$;
-comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order.';
+comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order. The film''s other shots leave it; shots of other films leave those films.';
 
--- `changes` and `versions` as for update_project. Definer: users may not write positions.
 create function keyframe.update_film(
   film_id uuid, changes jsonb default '{}', project_ids uuid[] default null, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1212,7 +1142,8 @@ begin
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.refuse_changed('film',
+      exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -1223,10 +1154,9 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project. Definer: users may not write positions.';
 
--- Its projects stay, unless with_projects: then they are deleted too, or generation_in_progress is raised and nothing is. Definer, because
--- it locks the film before it reads the shots.
+-- With with_projects, a running prediction stops all of it (generation_in_progress). Definer: locks the film before it reads the shots.
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1241,7 +1171,8 @@ begin
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.refuse_changed('film',
+      exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
@@ -1262,8 +1193,7 @@ comment on function keyframe.delete_film is 'Deletes a film of the caller; with_
 
 -- supabase/schemas/20_models/10_models.sql
 
--- The models that serve a step, how each one takes our inputs, and the default of each step. An administrator edits rows in Studio; no
--- deploy is needed. 95_shipped_rows.sql has the rows of a new database.
+-- The models that serve a step, and the default of each. An administrator edits rows in Studio. 95_shipped_rows.sql has the first ones.
 
 create table keyframe.models (
   step keyframe.generation_step not null,
@@ -1309,7 +1239,6 @@ comment on column keyframe.models.output is 'Where the file is in what the model
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
-alter table keyframe.models enable row level security;
 
 create table keyframe.step_defaults (
   step keyframe.generation_step primary key,
@@ -1319,7 +1248,6 @@ create table keyframe.step_defaults (
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 comment on column keyframe.step_defaults.step is 'first-frame, last-frame or video.';
 comment on column keyframe.step_defaults.model is 'An enabled model of this step.';
-alter table keyframe.step_defaults enable row level security;
 
 -- A default can be chosen only among enabled models, and stays one until another is chosen.
 create function keyframe_private.require_enabled_default()
@@ -1327,17 +1255,18 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   perform from keyframe.models m where m.step = new.step and m.model = new.model and m.enabled for share;
   if not found then
-    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.', new.step, new.model
+    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.',
+      new.step, new.model
       using errcode = 'check_violation', constraint = 'default_is_enabled';
   end if;
   return new;
 end $$;
 
--- A step is never without a default: a start that names no model would have none.
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.', old.step, old.step
+  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+    old.step, old.step
     using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end $$;
 
@@ -1376,8 +1305,7 @@ begin
 end $$;
 comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
--- Predictions follow the name of their model. No foreign key: everybody's starts would wait for a transaction that holds the model. At the
--- end of the transaction, so that what was started meanwhile follows too; a start that commits later still fails when it is claimed.
+-- No foreign key: everybody's starts would wait for a transaction that holds the model. Deferred: starts of this time follow too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -1397,7 +1325,7 @@ end $$;
 
 -- supabase/schemas/20_models/20_model_checks.sql
 
--- Checks of a row of models. They name every mistake, each a sentence with its path.
+-- Checks of a row of models: its controls, the keys of each, and the rules between them. A mistake is a sentence with its path.
 
 create function keyframe_private.has_shape(value jsonb, shape text)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -1416,23 +1344,44 @@ begin
     when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
   end;
 end $$;
-comment on function keyframe_private.has_shape is 'Whether a JSON value is what a sentence of model_mistakes says that it must be.';
+comment on function keyframe_private.has_shape is 'Whether a JSON value has the shape that a mistake names.';
 
 create function keyframe_private.known_controls()
-returns table (name text, kind text, shape text, steps keyframe.generation_step[]) language sql immutable set search_path = '' as $$
+returns table (name text, kind text, shape text, only_video boolean, needs text, why text) language sql immutable set search_path = '' as $$
   values
-    ('prompt', 'text', null, enum_range(null::keyframe.generation_step)),
-    ('negativePrompt', 'text', null, enum_range(null::keyframe.generation_step)),
-    ('firstFrame', 'image', null, '{video}'),
-    ('lastFrame', 'image', null, '{video}'),
-    ('referenceImages', 'images', null, enum_range(null::keyframe.generation_step)),
-    ('aspectRatio', 'choice', 'a ratio such as "16:9"', enum_range(null::keyframe.generation_step)),
-    ('resolution', 'choice', 'a text', enum_range(null::keyframe.generation_step)),
-    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
-    ('audio', 'choice', 'true or false', '{video}'),
-    ('seed', 'choice', 'an integer', enum_range(null::keyframe.generation_step))
+    ('prompt', 'text', null, false, null, null),
+    ('negativePrompt', 'text', null, false, null, null),
+    ('firstFrame', 'image', null, true, null, null),
+    ('lastFrame', 'image', null, true, null, null),
+    ('referenceImages', 'images', null, false, 'max', 'how many images the model takes'),
+    ('aspectRatio', 'choice', 'a ratio such as "16:9"', false, null, null),
+    ('resolution', 'choice', 'a text', false, 'default', 'it decides the price, so it is always sent'),
+    ('durationSeconds', 'choice', 'a positive integer', true, 'default', 'it decides the price, so it is always sent'),
+    ('audio', 'choice', 'true or false', true, 'default', 'it decides the price, so it is always sent'),
+    ('seed', 'choice', 'an integer', false, null, null)
 $$;
-comment on function keyframe_private.known_controls is 'The controls that a row of models can have: images, texts, and choices among values, each of a shape.';
+comment on function keyframe_private.known_controls is 'The controls that a row of models can have: the shape of a choice''s values, and the key that each needs beside field.';
+
+create function keyframe_private.known_keys()
+returns table (key text, kinds text[], shape text, element text) language sql immutable set search_path = '' as $$
+  values
+    ('field', '{text,image,images,choice}'::text[], 'the name of a field', null),
+    ('maxLength', '{text}', 'a positive integer', null),
+    ('required', '{image}', 'true or false', null),
+    ('list', '{images}', 'true or false', null),
+    ('max', '{images}', 'a positive integer', null),
+    ('values', '{choice}', 'a list or an object', 'a text, a number, true or false'),
+    ('order', '{choice}', 'a list', 'a text'),
+    ('min', '{choice}', 'an integer', null),
+    ('max', '{choice}', 'an integer', null),
+    ('default', '{choice}', 'a text, a number, true or false', null),
+    ('needs', '{image,images,choice}', 'a list', 'a text'),
+    ('excludes', '{image,images,choice}', 'a list', 'a text'),
+    ('omitWith', '{choice}', 'a list', 'a text'),
+    ('forces', '{image,images,choice}', 'an object', 'a text, a number, true or false'),
+    ('forcesByValue', '{choice}', 'an object', 'an object')
+$$;
+comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind: the shape of each, and of its elements.';
 
 create function keyframe_private.control_values(control jsonb)
 returns jsonb language plpgsql immutable set search_path = '' as $$
@@ -1444,7 +1393,6 @@ begin
 end $$;
 comment on function keyframe_private.control_values is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
 
--- Null, for a model without the control: no.
 create function keyframe_private.control_takes(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -1454,197 +1402,126 @@ begin
     return jsonb_typeof(value) in ('string', 'number', 'boolean') and keyframe_private.control_values(control) @> value;
   elsif control ?| array['min', 'max'] then
     return jsonb_typeof(value) = 'number' and value::numeric = trunc(value::numeric)
-      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric) and coalesce((control ->> 'max')::numeric, value::numeric);
+      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric)
+        and coalesce((control ->> 'max')::numeric, value::numeric);
   end if;
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end $$;
-comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value.';
+comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value. A model without the control (null) takes none.';
 
-create function keyframe_private.known_keys()
-returns table (key text, kinds text[], shape text) language sql immutable set search_path = '' as $$
-  values
-    ('field', '{text,image,images,choice}'::text[], 'the name of a field'),
-    ('maxLength', '{text}', 'a positive integer'),
-    ('required', '{image}', 'true or false'),
-    ('list', '{images}', 'true or false'),
-    ('max', '{images}', 'a positive integer'),
-    ('values', '{choice}', 'a list or an object'),
-    ('order', '{choice}', 'a list'),
-    ('min', '{choice}', 'an integer'),
-    ('max', '{choice}', 'an integer'),
-    ('default', '{choice}', 'a text, a number, true or false'),
-    ('needs', '{image,images,choice}', 'a list'),
-    ('excludes', '{image,images,choice}', 'a list'),
-    ('omitWith', '{choice}', 'a list'),
-    ('forces', '{image,images,choice}', 'an object'),
-    ('forcesByValue', '{choice}', 'an object')
-$$;
-comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind, each of a shape.';
-
--- `ours` is its name in an object.
-create function keyframe_private.element_mistake(key text, ours text, element jsonb, value_shape text)
-returns text language plpgsql immutable set search_path = '' as $$
-begin
-  return case
-    when key = 'values' and ours is null and not keyframe_private.has_shape(element, value_shape) then format('must be %s.', value_shape)
-    when key = 'values' and ours is not null and not keyframe_private.has_shape(to_jsonb(ours), value_shape) then
-      format('cannot stand in an object: a value must be %s. Use a list.', value_shape)
-    when key in ('values', 'forces') and not keyframe_private.has_shape(element, 'a text, a number, true or false') then
-      'must be a text, a number, true or false.'
-    when key in ('needs', 'excludes', 'omitWith', 'order') and not keyframe_private.has_shape(element, 'a text') then 'must be a text.'
-    when key = 'forcesByValue' and not keyframe_private.has_shape(element, 'an object') then 'must be an object.'
-  end;
-end $$;
-comment on function keyframe_private.element_mistake is 'What is wrong with one element of a list or an object under a key of a control; null: nothing.';
-
-create function keyframe_private.shape_mistakes(step keyframe.generation_step, name text, control jsonb)
+create function keyframe_private.shape_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
-declare
-  path constant text := 'controls.' || name;
-  known record;
-  entry record;
-begin
-  select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name
-    and shape_mistakes.step = any (k.steps);
-  if not found then
-    return next format('%s is not a control of the step %s. It has: %s.', path, step,
-      (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where shape_mistakes.step = any (k.steps)));
-    return;
-  elsif not keyframe_private.has_shape(control, 'an object') then
-    return next path || ' must be an object.';
-    return;
-  end if;
-
-  if not control ? 'field' then
-    return next path || '.field is missing: the model''s field.';
-  end if;
-  if name in ('resolution', 'durationSeconds', 'audio') and not control ? 'default' then
-    return next path || '.default is missing: it decides the price, so it is always sent.';
-  end if;
-  if name = 'referenceImages' and not control ? 'max' then
-    return next path || '.max is missing: how many images the model takes.';
-  end if;
-  if known.shape like '%integer' and not (case when control ? 'values' then not control ?| array['min', 'max'] else control ?& array['min', 'max'] end) then
-    return next path || ' must have either values, or min and max.';
-  elsif known.shape not like '%integer' and (not control ? 'values' or control ?| array['min', 'max']) then
-    return next path || ' must have values, and no min or max.';
-  end if;
-
-  for entry in
-    select e.key, e.item, path || e.at as path, k.shape from keyframe_private.json_entries(control) e
-    left join keyframe_private.known_keys() k on k.key = e.key and known.kind = any (k.kinds)
-  loop
-    if entry.shape is null then
-      return next format('%s is no key of this control. It takes: %s.', entry.path,
-        (select string_agg(k.key, ', ') from keyframe_private.known_keys() k where known.kind = any (k.kinds)));
-    elsif not keyframe_private.has_shape(entry.item, entry.shape) then
-      return next format('%s must be %s.', entry.path, entry.shape);
-    elsif entry.key = 'omitWith' and name <> 'aspectRatio' then
-      return next entry.path || ' is possible for aspectRatio alone: any other choice would be ignored.';
-    elsif entry.key in ('values', 'forces') and entry.item in ('[]', '{}') then
-      return next entry.path || ' must not be empty.';
-    else
-      return query
-        select format('%s%s %s', entry.path, i.at, keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape))
-        from keyframe_private.json_entries(entry.item) i
-        where keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape) is not null
-        union all
-        select format('%s%s is listed twice.', entry.path, i.at) from keyframe_private.json_entries(entry.item) i
-        where i.key is null and exists (select from keyframe_private.json_entries(entry.item) o where o.item = i.item and o.at < i.at);
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.shape_mistakes is 'What is wrong with the shape of a control.';
-
-create function keyframe_private.meaning_mistakes(name text, controls jsonb)
-returns setof text language plpgsql immutable set search_path = '' as $$
-declare
-  path constant text := 'controls.' || name;
-  control constant jsonb := controls -> name;
-  ours constant jsonb := keyframe_private.control_values(control);
-  other record;
 begin
   return query
-    select format('%s.field names the field %s, which controls.%s.field fills already.', path, control ->> 'field', c.key)
-      from jsonb_each(controls) c
-    where c.value -> 'field' = control -> 'field' and c.key < name;
-  if (control ->> 'min')::numeric > (control ->> 'max')::numeric then
-    return next path || '.min must not be greater than max.';
-  end if;
-  if name = 'referenceImages' and (control ->> 'max')::integer > 1 and control -> 'list' is distinct from 'true' then
-    return next path || '.list must be true: the model takes several images.';
-  end if;
-  if control ? 'default' and not keyframe_private.control_takes(control, control -> 'default') then
-    return next path || '.default is not among its values.';
-  end if;
-  if control ? 'order' and (jsonb_typeof(control -> 'values') <> 'object'
-    or array(select jsonb_array_elements_text(control -> 'order') v order by v) <> array(select jsonb_object_keys(control -> 'values') v order by v)) then
-    return next path || '.order must name each key of values once, and values must be an object.';
-  end if;
-  return query
-    select format('%s.forcesByValue%s is not among its values.', path, v.at)
-      from keyframe_private.json_entries(control -> 'forcesByValue') v
-    where v.key not in (select jsonb_array_elements_text(ours));
-
-  for other in
-    select l.key, path || '.' || l.key || e.at as path, e.item #>> '{}' as name
-    from unnest(array['needs', 'excludes', 'omitWith']) l (key) cross join lateral keyframe_private.json_entries(control -> l.key) e
-  loop
-    if other.name = name or not controls ? other.name then
-      return next format('%s must be another control of this model, not %s.', other.path, other.name);
-    elsif other.key = 'omitWith' and other.name not in ('firstFrame', 'lastFrame', 'referenceImages') then
-      return next format('%s must be firstFrame, lastFrame or referenceImages, not %s.', other.path, other.name);
-    end if;
-  end loop;
-
-  for other in
-    select path || '.forces' || f.at as path, f.key as name, f.item as value from keyframe_private.json_entries(control -> 'forces') f
-    union all
-    select path || '.forcesByValue' || v.at || f.at, f.key, f.item
-    from keyframe_private.json_entries(control -> 'forcesByValue') v cross join lateral keyframe_private.json_entries(v.item) f
-  loop
-    if other.name = name or not controls ? other.name then
-      return next other.path || ' is no other control of this model.';
-    elsif not keyframe_private.control_takes(controls -> other.name, other.value) then
-      return next format('%s is not among the values of %s.', other.path, other.name);
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.meaning_mistakes is 'What is wrong with a control of right shape beside the others of its model.';
-
--- First those of shape; what the keys mean is looked at when their shapes are right.
-create function keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
-returns text language plpgsql immutable set search_path = '' as $$
-declare
-  mistakes text[];
-begin
-  mistakes := array(
+    with known as (
+      select k.* from keyframe_private.known_controls() k where shape_mistakes.step = 'video' or not k.only_video
+    ), control as (
+      select 'controls.' || e.key as path, e.key as name, e.item, k.kind, k.shape, k.needs, k.why, k.shape like '%integer' as is_number,
+        e.item ? 'values' as has_values, e.item ?| array['min', 'max'] as has_limit
+      from keyframe_private.json_entries(controls) e left join known k on k.name = e.key
+      where e.key is not null
+    ), entry as (
+      select c.path || e.at as path, e.key, e.item, c.shape as value_shape, k.element, case
+        when k.key is null then format(' is no key of this control. It takes: %s.',
+          (select string_agg(o.key, ', ') from keyframe_private.known_keys() o where c.kind = any (o.kinds)))
+        when not keyframe_private.has_shape(e.item, k.shape) then format(' must be %s.', k.shape)
+        when e.key = 'omitWith' and c.name <> 'aspectRatio' then ' is possible for aspectRatio alone: any other choice would be ignored.'
+        when e.key in ('values', 'forces') and e.item in ('[]', '{}') then ' must not be empty.' end as mistake
+      from control c
+      cross join lateral keyframe_private.json_entries(c.item) e
+      left join keyframe_private.known_keys() k on k.key = e.key and c.kind = any (k.kinds)
+      where c.kind is not null and e.key is not null
+    ), element as (
+      select e.path || i.at as path, i.at, i.key as ours, i.item, e.item as list, e.value_shape, e.key = 'values' as is_value,
+        case when e.key = 'values' and i.key is null then e.value_shape else e.element end as shape
+      from entry e cross join lateral keyframe_private.json_entries(e.item) i
+      where e.mistake is null
+    )
     select 'controls must be an object.' where not keyframe_private.has_shape(controls, 'an object')
     union all select 'fixed must be an object.' where not keyframe_private.has_shape(fixed, 'an object')
-    union all select format('controls.%s is missing.', needed.name) from unnest(array['prompt', 'firstFrame']) needed (name)
-      where not controls ? needed.name and (needed.name = 'prompt' or step = 'video')
     union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
       where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
-    union all select m from keyframe_private.json_entries(controls) c
-      cross join lateral keyframe_private.shape_mistakes(step, c.key, c.item) m
-      where c.key is not null);
-  if mistakes = '{}' then
-    mistakes := array(
-      select format('fixed%s names the field %s, which controls.%s.field fills already.', f.at, f.key, c.key)
-      from keyframe_private.json_entries(fixed) f join jsonb_each(controls) c on c.value ->> 'field' = f.key
-      union all
-      select m from jsonb_each(controls) c cross join lateral keyframe_private.meaning_mistakes(c.key, controls) m);
-  end if;
-  return (select string_agg(m, ' ' order by m collate "C") from unnest(mistakes) m);
+    union all select 'controls.prompt is missing.' where not controls ? 'prompt'
+    union all select 'controls.firstFrame is missing.' where not controls ? 'firstFrame' and shape_mistakes.step = 'video'
+    union all select case when c.kind is not null then c.path || ' must be an object.' else
+        format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step,
+          (select string_agg(k.name, ', ') from known k)) end
+      from control c where c.kind is null or not keyframe_private.has_shape(c.item, 'an object')
+    union all select format('%s.%s is missing: %s.', c.path, needed.key, needed.why)
+      from control c cross join lateral (values ('field', 'the model''s field'), (c.needs, c.why)) needed (key, why)
+      where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? needed.key
+    union all select c.path || case when c.is_number then ' must have either values, or min and max.'
+        else ' must have values, and no min or max.' end
+      from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
+        and case when c.is_number and not c.has_values then not c.item ?& array['min', 'max'] else not c.has_values or c.has_limit end
+    union all select e.path || e.mistake from entry e where e.mistake is not null
+    union all select e.path || case
+        when e.is_value and not keyframe_private.has_shape(to_jsonb(e.ours), e.value_shape) then
+          format(' cannot stand in an object: a value must be %s. Use a list.', e.value_shape)
+        else format(' must be %s.', e.shape) end
+      from element e
+      where not keyframe_private.has_shape(e.item, e.shape) or e.is_value
+        and not keyframe_private.has_shape(to_jsonb(e.ours), e.value_shape)
+    union all select e.path || ' is listed twice.' from element e
+      where e.ours is null and exists (select from keyframe_private.json_entries(e.list) o where o.item = e.item and o.at < e.at);
 end $$;
-comment on function keyframe_private.model_mistakes is 'The mistakes in a row of models, each a sentence with its path; null when there is none.';
+comment on function keyframe_private.shape_mistakes is 'What is wrong with the shape of a row of models.';
 
--- Refuses a row that would send an input which the model ignores or refuses.
+create function keyframe_private.meaning_mistakes(controls jsonb, fixed jsonb)
+returns setof text language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    with control as (
+      select 'controls.' || c.key as path, c.key as name, c.value as item from jsonb_each(controls) c
+    ), named as (
+      select c.name, l.key, e.item #>> '{}' as other, format('%s.%s%s', c.path, l.key, e.at) as path
+      from control c cross join unnest(array['needs', 'excludes', 'omitWith']) l (key)
+      cross join lateral keyframe_private.json_entries(c.item -> l.key) e
+    ), forced as (
+      select c.name, f.key as other, f.item as value, c.path || '.forces' || f.at as path
+      from control c cross join lateral keyframe_private.json_entries(c.item -> 'forces') f
+      union all
+      select c.name, f.key, f.item, c.path || '.forcesByValue' || v.at || f.at
+      from control c cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v
+      cross join lateral keyframe_private.json_entries(v.item) f
+    )
+    select format('%s names the field %s, which controls.%s.field fills already.', f.path, f.field, c.name)
+      from (
+        select 'fixed' || e.at as path, e.key as field, null as name from keyframe_private.json_entries(fixed) e
+        union all select o.path || '.field', o.item ->> 'field', o.name from control o) f
+      join control c on c.item ->> 'field' = f.field and (f.name is null or c.name < f.name)
+    union all select c.path || '.min must not be greater than max.' from control c
+      where (c.item ->> 'min')::numeric > (c.item ->> 'max')::numeric
+    union all select c.path || '.list must be true: the model takes several images.' from control c
+      where c.name = 'referenceImages' and (c.item ->> 'max')::numeric > 1 and c.item -> 'list' is distinct from 'true'
+    union all select c.path || '.default is not among its values.' from control c
+      where c.item ? 'default' and not keyframe_private.control_takes(c.item, c.item -> 'default')
+    union all select c.path || '.order must name each key of values once, and values must be an object.' from control c
+      where c.item ? 'order' and array(select v from jsonb_array_elements_text(c.item -> 'order') v order by v)
+        <> array(select v.key from keyframe_private.json_entries(c.item -> 'values') v order by v.key)
+    union all select format('%s.forcesByValue%s is not among its values.', c.path, v.at)
+      from control c cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v
+      where v.key not in (select jsonb_array_elements_text(keyframe_private.control_values(c.item)))
+    union all select format('%s must be another control of this model, not %s.', n.path, n.other) from named n
+      where n.other = n.name or not controls ? n.other
+    union all select format('%s must be firstFrame, lastFrame or referenceImages, not %s.', n.path, n.other) from named n
+      where n.key = 'omitWith' and n.other <> n.name and controls ? n.other
+        and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
+    union all select f.path || ' is no other control of this model.' from forced f where f.other = f.name or not controls ? f.other
+    union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
+      where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
+end $$;
+comment on function keyframe_private.meaning_mistakes is 'What is wrong between the controls of a model, when their shapes are right.';
+
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  mistakes text := keyframe_private.model_mistakes(new.step, new.controls, new.fixed);
+  mistakes text := (select string_agg(m, ' ' order by m collate "C")
+    from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
 begin
+  if mistakes is null then
+    select string_agg(m, ' ' order by m collate "C") into mistakes from keyframe_private.meaning_mistakes(new.controls, new.fixed) m;
+  end if;
   if mistakes is not null then
     raise exception '%', mistakes using errcode = 'check_violation', constraint = 'model_is_well_formed',
       hint = 'docs/models.md has every key of controls.';
@@ -1678,9 +1555,7 @@ comment on column keyframe_private.model_prices.metric is 'run, image, output_se
 comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
 comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
-alter table keyframe_private.model_prices enable row level security;
 
--- Refuses a price that no run would have, with its mistakes, each a sentence with its path.
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -1706,7 +1581,8 @@ begin
       end
       from jsonb_each(new.applies_to) a
       union all
-      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
+      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.',
+        o.id, o.applies_to)
       from keyframe_private.model_prices o
       where o.model = new.model and o.metric = new.metric and o.id <> new.id and o.applies_to <> new.applies_to
         and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(new.applies_to))
@@ -1714,7 +1590,8 @@ begin
     ) found (mistake);
   end if;
   if mistakes is not null then
-    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed', hint = 'docs/costs.md has the metrics.';
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed',
+      hint = 'docs/costs.md has the metrics.';
   end if;
   return new;
 end $$;
@@ -1745,17 +1622,14 @@ begin
   return null;
 end $$;
 
--- supabase/schemas/20_models/40_list_models.sql
-
 -- The list of models, with what the default of each step costs.
 
--- Against an unknown cost every run does.
 create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return asked_micros is null or coalesce(micros <= asked_micros, false);
 end $$;
-comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost.';
+comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost. Every run may replace one of unknown cost.';
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns bigint language plpgsql stable set search_path = '' as $$
@@ -1811,7 +1685,8 @@ begin
         'notes', m.notes,
         'controls', (
           select jsonb_object_agg(c.key, jsonb_strip_nulls(
-            c.value - array['field', 'list', 'order', 'omitWith'] || jsonb_build_object('values', keyframe_private.control_values(c.value))))
+            c.value - array['field', 'list', 'order', 'omitWith']
+              || jsonb_build_object('values', keyframe_private.control_values(c.value))))
           from jsonb_each(m.controls) c)
       ) order by m.position, m.model), '[]')
       from keyframe.models m where m.step = s.step and m.enabled
@@ -1829,8 +1704,7 @@ comment on function keyframe.list_models is 'The enabled models of each step, in
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
--- A submit needs its model, a store the host and the model of the output (all models may have one host), a poll the provider. Claims take
--- tasks by resource, because thousands that wait for one must not hide those of another.
+-- A submit needs its model, a store the output's host and model, a poll the provider: thousands that wait for one hide no other's task.
 create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
@@ -1887,14 +1761,18 @@ create table keyframe.predictions (
   constraint frames_are_predictions check (
     input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
     and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
-  constraint video_has_a_first_frame check (step <> 'video' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
-  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
-  constraint only_video_has_a_last_frame check (step = 'video' or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
+  constraint video_has_a_first_frame check (step <> 'video'
+    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
+  constraint first_frame_builds_on_no_frame check (step <> 'first-frame'
+    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
+  constraint only_video_has_a_last_frame check (step = 'video'
+    or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
   constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
     check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
-  constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded') or started_at is not null),
+  constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded')
+    or started_at is not null),
   constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
@@ -1908,7 +1786,8 @@ create table keyframe.predictions (
   constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded
     check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
   constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
-  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
+  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
+    and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
     least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
@@ -1916,9 +1795,8 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue
--- contain. Free space still keeps five of six row versions on the same page, against one of eight without it. Vacuum runs at 2 %
--- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
+-- About five updates in the life of a row, none HOT (each sets status or next_attempt_at). Free space keeps five of six row versions on
+-- their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
@@ -1968,11 +1846,11 @@ create index predictions_active_owner_idx on keyframe.predictions (owner_id) whe
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
-create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
+create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url),
+  next_attempt_at)
   where admitted_at is not null and completed_at is null;
 -- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
-alter table keyframe.predictions enable row level security;
 
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
@@ -1982,7 +1860,6 @@ create table keyframe_private.prediction_moves (
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
 comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
-alter table keyframe_private.prediction_moves enable row level security;
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
@@ -1990,7 +1867,6 @@ insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images or was interrupted: it is submitted again
   ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
 
--- Refuses a move of the status that is not in prediction_moves.
 create function keyframe_private.guard_prediction_move()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -2000,8 +1876,7 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to
--- a model.
+-- An ended one is history, except `hidden` and its model's new name. Another's input changes only when it moves to a model while queued.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -2030,12 +1905,159 @@ begin
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
+-- The images that a prediction is made with.
+
+create table keyframe_private.prediction_images (
+  prediction_id uuid not null references keyframe.predictions on delete cascade,
+  role text not null,
+  position integer not null default 1,
+  path text,
+  source_prediction_id uuid references keyframe.predictions on delete set null,
+  primary key (prediction_id, role, position),
+  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
+  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
+  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
+);
+comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
+comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
+comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
+comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
+create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
+create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
+  where source_prediction_id is not null;
+
+create function keyframe_private.images_of(input jsonb)
+returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
+    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
+    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
+    union all
+    select 'reference', i.number::integer, i.path, null
+    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
+end $$;
+comment on function keyframe_private.images_of is 'The images that an input names, also when the rows in prediction_images are deleted.';
+
+create function keyframe_private.has_images(input jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
+end $$;
+comment on function keyframe_private.has_images is 'Whether an input has an image. A last frame comes only beside a first frame.';
+
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  used text;
+begin
+  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
+    perform keyframe_private.keep_reference(used, new.owner_id);
+  end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  return null;
+end $$;
+
+create function keyframe_private.images_json(prediction uuid)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'role', i.role,
+      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+      'name', coalesce(substr(i.path, 10), source.output_path)
+    ) order by i.role, i.position), '[]')
+    from keyframe_private.prediction_images i
+    left join keyframe.predictions source on source.id = i.source_prediction_id
+    where i.prediction_id = prediction
+  );
+end $$;
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made the image is deleted.';
+
+-- Takes: the succeeded predictions of a step, of which a project selects one.
+
+create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+returns uuid language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
+    (select p.id from keyframe.predictions p
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     order by p.created_at desc, p.id desc
+     limit 1));
+end $$;
+comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without a take.';
+
+create function keyframe_private.shown_takes(project uuid)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
+end $$;
+comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
+
+create function keyframe_private.require_success(take keyframe.predictions)
+returns void language plpgsql immutable set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if(take.status in ('failed', 'canceled'), 'frame_not_ready',
+    format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+      case when take.status = 'failed' then 'failed' else 'was canceled' end));
+  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready',
+    format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+      case when take.status = 'storing' then 'processing' else take.status::text end));
+end $$;
+comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
+
+-- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
+create function keyframe_private.require_selected_takes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  selected record;
+  take keyframe.predictions;
+begin
+  for selected in
+    select s.* from (values
+      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
+      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
+      ('video', new.selected_video_id, old.selected_video_id)
+    ) s (step, id, before)
+    where s.id is not null and s.id is distinct from s.before
+  loop
+    select p.* into take from keyframe.predictions p
+    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
+    for key share; -- it is not deleted before this transaction ends
+    if not found then
+      perform keyframe_private.raise_error('not_found',
+        format('There is no %s prediction %s in this project.', selected.step, selected.id));
+    end if;
+    perform keyframe_private.require_success(take);
+  end loop;
+  return new;
+end $$;
+
+-- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
+create function keyframe_private.unselect_deleted_take()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id),
+    selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+      selected_video_id = nullif(p.selected_video_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
+  return null;
+end $$;
+
 -- supabase/schemas/30_predictions/20_submits.sql
 
 -- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
 
--- No foreign keys: a row stays when its prediction, project or account is deleted. About three updates in the life of a row, of which
--- the last is HOT if its page has free space.
+-- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
   id bigint generated always as identity primary key,
   owner_id uuid not null,
@@ -2066,14 +2088,16 @@ create table keyframe_private.provider_submits (
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
   constraint search_has_a_task check ((search_task is null) = (search_due_at is null)),
-  constraint search_only_while_unanswered check (search_due_at is null or (submitted_at is not null and answered_at is null and ended_at is null)),
+  constraint search_only_while_unanswered check (search_due_at is null
+    or (submitted_at is not null and answered_at is null and ended_at is null)),
   constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
   -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
-  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000 and cost_micros between 0 and 1000000000000)
+  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
+    and cost_micros between 0 and 1000000000000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
@@ -2109,21 +2133,19 @@ create index provider_submits_created_at_idx on keyframe_private.provider_submit
 create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
-alter table keyframe_private.provider_submits enable row level security;
 
--- The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null,
+    search_task = null, cancel_due_at = null,
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
-comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
+comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
 
--- No run exists, also when the lease of the prediction has gone. Locks the prediction first, as all that records results. Does nothing
--- without an attempt.
+-- Also when the prediction's lease has gone. Locks the prediction first, as all that records results. No-op if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -2135,8 +2157,8 @@ begin
 end $$;
 comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
 
--- The submit of the run's attempt, unless that has another run or had none: then the run gets a row of its own, at the same prices and
--- whatever the budget, because it exists. A run from the provider's list names no attempt: is_found allows any that has no answer.
+-- A submit that has another run or had none leaves the run a row of its own, at the same prices and whatever the budget: it exists.
+-- A run from the provider's list names no attempt: is_found allows any that has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -2171,8 +2193,8 @@ exception when unique_violation then
 end $$;
 comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
 
--- A prediction leaves the queue, ends or is deleted. What is not submitted will not be. Provider runs of submits without an answer are
--- searched for, once no worker can be submitting any more. When it ends or is deleted, its provider runs that go on are cancelled.
+-- A prediction leaves the queue, ends or is deleted. Unanswered submits are searched for once no worker can be submitting any more.
+-- When it ends or is deleted, its provider runs that go on are cancelled.
 create function keyframe_private.abandon_submits()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2192,9 +2214,8 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a text alone
--- does not. A claim commits before its submit, so every candidate for a run in the list is in the table. The search begins minutes before
--- the submit by the provider's clock; after an hour the provider deletes the inputs of runs.
+-- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. A claim commits before
+-- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -2215,175 +2236,15 @@ comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no o
 create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin
-  perform keyframe_private.end_submit(s.id, case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
+  perform keyframe_private.end_submit(s.id,
+    case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits s
   where s.prediction_id = record_search_ended.prediction_id and s.attempt between first_attempt and last_attempt and s.is_unanswered;
   return found;
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. False: nothing to search for.';
 
--- supabase/schemas/30_predictions/30_images.sql
-
--- The images that a prediction is made with.
-
-create table keyframe_private.prediction_images (
-  prediction_id uuid not null references keyframe.predictions on delete cascade,
-  role text not null,
-  position integer not null default 1,
-  path text,
-  source_prediction_id uuid references keyframe.predictions on delete set null,
-  primary key (prediction_id, role, position),
-  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
-  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
-  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
-);
-comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
-comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
-comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
-comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
-comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
-comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
-create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
-create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
-  where source_prediction_id is not null;
-alter table keyframe_private.prediction_images enable row level security;
-
--- Also for a prediction whose rows in prediction_images are deleted.
-create function keyframe_private.images_of(input jsonb)
-returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
-begin
-  return query
-    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
-    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
-    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
-    union all
-    select 'reference', i.number::integer, i.path, null
-    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
-end $$;
-comment on function keyframe_private.images_of is 'The images that an input names.';
-
--- A last frame comes only beside a first frame.
-create function keyframe_private.has_images(input jsonb)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
-end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image.';
-
--- Writes prediction_images from the input of a new prediction.
-create function keyframe_private.write_prediction_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  used text;
-begin
-  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
-    perform keyframe_private.keep_reference(used, new.owner_id);
-  end loop;
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
-  return null;
-end $$;
-
--- The name is null when the prediction that made the image is deleted.
-create function keyframe_private.images_json(prediction uuid)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return (
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'role', i.role,
-      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
-      'name', coalesce(substr(i.path, 10), source.output_path)
-    ) order by i.role, i.position), '[]')
-    from keyframe_private.prediction_images i
-    left join keyframe.predictions source on source.id = i.source_prediction_id
-    where i.prediction_id = prediction
-  );
-end $$;
-comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
-
--- supabase/schemas/30_predictions/40_takes.sql
-
--- Takes: the succeeded predictions of a step, of which a project selects one.
-
--- Null without a take.
-create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
-returns uuid language plpgsql stable set search_path = '' as $$
-begin
-  return coalesce(
-    case wanted
-      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-      else project.selected_video_id end,
-    (select p.id from keyframe.predictions p
-     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
-     order by p.created_at desc, p.id desc
-     limit 1));
-end $$;
-comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
-
-create function keyframe_private.shown_takes(project uuid)
-returns uuid[] language plpgsql stable set search_path = '' as $$
-begin
-  return array_remove(array(
-    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
-    where p.id = project), null);
-end $$;
-comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
-
-create function keyframe_private.require_success(take keyframe.predictions)
-returns void language plpgsql immutable set search_path = '' as $$
-begin
-  if take.status <> 'succeeded' then
-    perform keyframe_private.raise_error(
-      'frame_not_ready',
-      case when take.status in ('failed', 'canceled')
-        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
-          case when take.status = 'failed' then 'failed' else 'was canceled' end)
-        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
-          case when take.status = 'storing' then 'processing' else take.status::text end)
-      end
-    );
-  end if;
-end $$;
-comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
-
--- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
-create function keyframe_private.require_selected_takes()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  selected record;
-  take keyframe.predictions;
-begin
-  for selected in
-    select s.* from (values
-      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
-      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
-      ('video', new.selected_video_id, old.selected_video_id)
-    ) s (step, id, before)
-    where s.id is not null and s.id is distinct from s.before
-  loop
-    select p.* into take from keyframe.predictions p
-    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
-    for key share; -- it is not deleted before this transaction ends
-    if not found then
-      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
-    end if;
-    perform keyframe_private.require_success(take);
-  end loop;
-  return new;
-end $$;
-
--- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
-create function keyframe_private.unselect_deleted_take()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  update keyframe.projects p
-  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
-      selected_video_id = nullif(p.selected_video_id, old.id)
-  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
-  return null;
-end $$;
-
--- supabase/schemas/30_predictions/50_inputs.sql
+-- supabase/schemas/30_predictions/30_inputs.sql
 
 -- Checks and completes an input, whether it comes through a function or the Data API.
 
@@ -2392,8 +2253,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   candidate keyframe.predictions;
 begin
-  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
-  -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
+  -- The project first, as when it is deleted. One that is being deleted counts as deleted: a start must not wait for a deletion.
   perform from keyframe.projects o
   where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
@@ -2403,31 +2263,32 @@ begin
   if candidate.id is null then
     perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
   elsif candidate.step = 'video' then
-    perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
+    perform keyframe_private.raise_error('unsupported_input',
+      format('The prediction %s is a video. Name a first frame or a last frame.', frame));
   end if;
   perform keyframe_private.require_success(candidate);
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than
--- its bucket takes, and if its pixels are noted, which the API does after it has checked them.
+-- Storage checks neither an image's bytes nor, when it comes in chunks, its size: here it needs noted pixels and its bucket's size limit.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
   file record;
 begin
-  if keyframe_private.is_reference_path(path) is not true then
-    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
-  end if;
+  perform keyframe_private.raise_if(keyframe_private.is_reference_path(path) is not true, 'invalid_request',
+    'The path of an uploaded image must have the shape projects/<file_name>.');
   select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
   join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+    perform keyframe_private.raise_error('not_found',
+      'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
   elsif file.bytes > file.most then
-    perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
+    perform keyframe_private.raise_error('unsupported_input',
+      format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
       path, ceil(file.bytes / 1048576.0), file.most / 1048576));
   elsif file.bytes is null or file.width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
@@ -2463,7 +2324,6 @@ begin
 end $$;
 comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
 
--- `used` names the image controls that are used.
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -2488,31 +2348,28 @@ begin
     where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
-    if control.value is null and not control.is_used then
-      perform keyframe_private.raise_error('unsupported_input',
-        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
-    end if;
+    perform keyframe_private.raise_if(control.value is null and not control.is_used, 'unsupported_input',
+      format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-        if other = any (used) or asked ? other then
-          perform keyframe_private.raise_error('unsupported_input',
-            format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
-        end if;
+        perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.',
+            chosen.model, control.name, other));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-        if not (other = any (used) or asked ? other) then
-          perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
-        end if;
+        perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
+          format('%s takes %s only together with %s.', chosen.model, control.name, other));
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
       and not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
+      perform keyframe_private.refuse_input(chosen,
+        format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
         keyframe_private.describe_control(control.rule)), control.name, control.value);
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for.';
+comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for. `used` names the image controls that are used.';
 
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -2538,7 +2395,8 @@ begin
     loop
       if complete -> forced.name <> forced.value then
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name, forced.value #>> '{}',
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name,
+            forced.value #>> '{}',
           keyframe_private.quote_value(complete ->> forced.name)));
       end if;
       complete := complete || jsonb_build_object(forced.name, forced.value);
@@ -2601,7 +2459,8 @@ comment on function keyframe_private.resolve_frame is 'A frame as fields of an i
 -- Immutable, so the plan of a session has the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
-  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
+    'referenceImagePaths']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 comment on function keyframe_private.input_fields is 'The fields that an input can have.';
@@ -2612,20 +2471,16 @@ declare
   asked jsonb := input;
   unwanted text;
 begin
-  if jsonb_typeof(input) is distinct from 'object' then
-    perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
-  end if;
-  if input - keyframe_private.input_fields() <> '{}' then
-    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
-  end if;
+  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
+  perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
+    'input has a field that no model has.');
 
   foreach unwanted in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
     when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
   loop
-    if input ->> unwanted is not null then
-      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
-    end if;
+    perform keyframe_private.raise_if(input ->> unwanted is not null, 'unsupported_input',
+      format('A %s is not made with a frame: leave out %s.', step, unwanted));
   end loop;
 
   if asked ->> 'prompt' is null then
@@ -2655,7 +2510,8 @@ begin
   if step = 'video' then
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
     if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
-      perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+      perform keyframe_private.raise_error('frame_not_ready',
+        'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
     end if;
   end if;
   return asked;
@@ -2670,7 +2526,8 @@ declare
   images constant jsonb := jsonb_build_object(
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
     'referenceImagePaths', asked -> 'referenceImagePaths')
-    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath', 'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
+      'lastFrameImagePath', asked -> 'lastFrameImagePath'));
   values_asked jsonb := jsonb_strip_nulls(asked - array[
     'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
   -- A last frame keeps the look of the first frame, which is one of its references.
@@ -2684,7 +2541,8 @@ declare
   ], null);
 begin
   if reference_count > most then
-    perform keyframe_private.refuse_input(chosen, format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
+    perform keyframe_private.refuse_input(chosen,
+      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
       'referenceImages');
   end if;
@@ -2699,7 +2557,7 @@ begin
 end $$;
 comment on function keyframe_private.resolve_input is 'The complete input for a model, from what read_input returned.';
 
--- supabase/schemas/30_predictions/60_starts.sql
+-- supabase/schemas/30_predictions/40_starts.sql
 
 -- Chooses the model of a start and completes the row before it exists.
 
@@ -2712,7 +2570,8 @@ begin
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
   if not found then
-    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+    perform keyframe_private.raise_error('unsupported_input',
+      format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -2736,7 +2595,8 @@ begin
   for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
     begin
       if keyframe_private.costs_no_more(
-        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros, asked_micros)
+        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros,
+          asked_micros)
       then
         return candidate;
       end if;
@@ -2760,9 +2620,7 @@ begin
   select p.* into project from keyframe.projects p
   where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -2789,7 +2647,6 @@ begin
   return keyframe_private.resolve_start(new);
 end $$;
 
--- Gives a new prediction one of its owner's slots, or leaves it in the line.
 create function keyframe_private.admit_or_queue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -2806,8 +2663,7 @@ begin
   return new;
 end $$;
 
--- Refuses the identifier of an earlier prediction that left an event, a submit to the provider, or a file to remove: they
--- would be taken for those of the new one. After the insert, which has waited for a deletion under way.
+-- What an earlier prediction left would be taken for the new one's. After the insert, which has waited for a deletion under way.
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -2822,18 +2678,15 @@ begin
       select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
         and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
-    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
   end if;
   return null;
 end $$;
 
--- supabase/schemas/30_predictions/70_slots.sql
+-- Fairness: an owner has max_active_per_owner slots. Waiting rows are outside the index of the queue: a long line costs others nothing.
 
--- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
--- so the long line of one owner costs the others nothing.
-
--- Valid only while the owner's lock `slots` is held: it serialises counting and filling. Work on predictions of several owners does not
--- wait for it: a transaction that stays open may hold up its own owner alone.
+-- Valid only while the owner's lock `slots` is held. An open transaction holds up its own owner alone.
 create function keyframe_private.free_slots(owner uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 begin
@@ -2894,7 +2747,6 @@ exception when others or query_canceled or assert_failure then
   return null;
 end $$;
 
--- Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable security invoker set search_path = '' as $$
 begin
@@ -2912,13 +2764,12 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
 
--- supabase/schemas/30_predictions/80_transitions.sql
+-- supabase/schemas/30_predictions/50_transitions.sql
 
--- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call.
--- Every function with which a worker records a result has a lock_timeout: a transaction that somebody left open may hold what it
--- needs, and ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
+-- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
+-- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
 -- Also several moves at once. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.mark_running(
@@ -2946,7 +2797,6 @@ begin
 end $$;
 comment on function keyframe_private.mark_failed is 'active → failed.';
 
--- Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin
@@ -2954,10 +2804,10 @@ begin
     select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
     from keyframe_private.settings s), interval '1 minute');
 end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings.';
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';
 
--- After a submit that may be billed, or for a model that costs more, it needs budget: without that the prediction fails. Only what was
--- released in this transaction (ended_at = now()) is still this prediction's: what an earlier one released, another start may hold.
+-- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
+-- one released, another start may hold.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -2982,7 +2832,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
 
--- False when it has had max_runs provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -3004,7 +2853,7 @@ begin
   perform keyframe_private.add_next_submit(again);
   return true;
 end $$;
-comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing.';
+comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
 
 -- A submit in progress finds out when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
@@ -3034,9 +2883,7 @@ begin
   perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
   return true;
 exception when others or query_canceled or assert_failure then
-  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise;
-  end if;
+  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
   perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end $$;
@@ -3135,12 +2982,9 @@ begin
 end $$;
 comment on function keyframe_worker.poll_prediction_later is 'Releases a lease and schedules the next poll. False: too late.';
 
--- supabase/schemas/30_predictions/85_provider_states.sql
-
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
--- Takes no lock: as long as a prediction follows a run its state never moves backwards, so an update that changes nothing here changes
--- nothing later.
+-- Without a lock: the state of a run never moves backwards, so an update that changes nothing here changes nothing later.
 create function keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -3158,9 +3002,8 @@ begin
 end $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- `files` has each address with its path. The file is the first at `named`, or the first of the only list (or field) with files of the
--- step's kind: a paid run is stored although its model's row is wrong. Null: unclear. A file with another ending, or none, counts if none
--- has the right one.
+-- The file is the first at `named`, or the first of the only list with files of the step's kind: a paid run is stored although its
+-- model's row is wrong. Null: unclear. A file with another ending, or none, counts if none has the right one.
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
@@ -3228,20 +3071,24 @@ begin
       elsif output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
           'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), 500),
+          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)),
+            500),
           row_now.model,
           ', which has ' || named), false);
       end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
+        'The provider finished without an output. Run the step again.', true);
     when 'failed' then
       if failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
+          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
+            stage => apply_provider_state.stage);
       elsif failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, failure, keyframe_private.max_failures()) then
           return true;
         end if;
-        return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+        return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
+          'The provider could not read the images of this step. Run the step again.', true);
       elsif failure = 'interrupted' then
         -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
         if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
@@ -3251,9 +3098,11 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_failed',
         coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was canceled at the provider. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
+        'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_aborted', 'The provider gave the run up before it started. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
+        'The provider gave the run up before it started. Run the step again.', true);
     else
       raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
   end case;
@@ -3261,11 +3110,9 @@ end $$;
 comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
 -- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
--- follows; it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a
--- prediction follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the
--- prediction, 'text' when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure:
--- input_unreachable, interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its
--- path. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit.
+-- follows; it will be cancelled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
+-- input names the prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
+-- failure: input_unreachable, interrupted, content_rejected (at stage), or null. output_files: each file of the output, with its path.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,
@@ -3366,7 +3213,8 @@ begin
   end if;
   update keyframe.predictions p
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
+      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0,
+        retry_reason = 'model_unavailable',
       next_attempt_at = now(), updated_at = now()
   where p.id = row_now.id
   returning p.* into row_now;
@@ -3393,10 +3241,9 @@ begin
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';
 
--- supabase/schemas/30_predictions/90_prediction_functions.sql
+-- supabase/schemas/30_predictions/60_api.sql
 
--- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
--- checks the owner.
+-- Functions that api calls for predictions. Row-level security decides, or a definer function checks the owner.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
@@ -3419,8 +3266,7 @@ begin
 end $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
--- The columns are listed, so that a new column stays private until it is added here. json, not jsonb, here and in every function that
--- returns it: each layer of jsonb copies everything inside it, which took four fifths of the time of a page of projects.
+-- A new column stays private until it is listed here. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json language plpgsql stable security invoker set search_path = '' as $$
 begin
@@ -3456,9 +3302,8 @@ begin
   if request.replayed then
     select p.* into started from keyframe.predictions p
     where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
   else
     insert into keyframe.predictions (id, project_id, step, input, model)
     values (
@@ -3476,7 +3321,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
 
--- Volatile, because it takes a token and locks the images that it checks. Definer, like start_prediction.
 create function keyframe.estimate_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3506,8 +3350,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
 
--- Volatile, because it takes a token: PostgREST runs stable functions in a read-only transaction. Definer with the owner in the
--- query, because under a policy no condition on the step may use an index (enum_eq is not leakproof).
+-- Volatile, because it takes a token: PostgREST runs stable functions read-only. Definer, as list_projects.
 create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3525,18 +3368,32 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
-  -- owner.
+  -- Checked after the query, so that the planner does not choose an index on the owner.
   if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted),
+    'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
+
+create function keyframe_private.lock_own_prediction(project uuid, prediction uuid)
+returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
+declare
+  wanted keyframe.predictions;
+begin
+  select p.* into wanted from keyframe.predictions p
+  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
+  for update;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
+  return wanted;
+end $$;
+comment on function keyframe_private.lock_own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
 
 -- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.cancel_prediction(
@@ -3548,15 +3405,9 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  select p.* into wanted from keyframe.predictions p
-  where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
-  for update;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.status in ('succeeded', 'failed') then
-    perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
-  end if;
+  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
+    format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   if not request.replayed then
     perform keyframe_private.mark_canceled(wanted.id);
     select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
@@ -3577,13 +3428,9 @@ declare
   changed keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
-  where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
+  changed := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id
   returning p.* into changed;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -3591,8 +3438,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
 
--- Definer, because users may not delete predictions; the query checks the owner. Triggers unselect it and queue its file for removal.
--- A start locks the frames that it uses: an earlier one is visible here, a later one does not find them.
+-- Definer, because users may not delete predictions. A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3603,21 +3449,14 @@ declare
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
-  select p.* into wanted from keyframe.predictions p
-  where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
-  for update;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.completed_at is null then
-    perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
-  elsif exists (
+  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
+    'This generation is still running. Cancel it or wait for its end, then delete it.');
+  perform keyframe_private.raise_if(exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
     where i.source_prediction_id = wanted.id and p.completed_at is null
-  ) then
-    perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
-  end if;
+  ), 'generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);
@@ -3627,8 +3466,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Mostly they are the same, so each prediction is in the list once. All projects in one query: one query each took twice as long for a
--- film of 500 shots.
+-- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots.
 create function keyframe_private.step_predictions(projects keyframe.projects[])
 returns table (project_id uuid, predictions json) language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -3668,13 +3506,15 @@ declare
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid() and p.deleted_at is null) then
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()
+    and p.deleted_at is null) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   -- One statement for each, so that each plan walks along its own index.
   if only_takes then
     page := array(
-      select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+      select t.take from unnest(
+        case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
       cross join lateral (
         select p as take, p.created_at, p.id from keyframe.predictions p
         where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
@@ -3715,8 +3555,7 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
 
--- Only acknowledged_at is updated, so no kick waits for another. A kick is invisible until its transaction commits, so others may
--- kick too. Unlogged, like pg_net's tables: after a crash its ids restart, and an old id would refer to another request.
+-- Only acknowledged_at is updated, so no kick waits for another. Unlogged, as pg_net's tables, whose ids restart after a crash.
 create unlogged table keyframe_private.kicks (
   id bigint generated always as identity primary key,
   function_name text not null,
@@ -3735,10 +3574,8 @@ comment on column keyframe_private.kicks.error is 'Why it could not be made.';
 comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
 create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
-alter table keyframe_private.kicks enable row level security;
 
--- New work needs no kick while its worker runs. Unlogged: after a crash no worker is running. Free space on the page keeps the update of
--- each claim in place.
+-- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
 create unlogged table keyframe_private.worker_heartbeats (
   function_name text primary key,
   alive_until timestamptz not null default '-infinity',
@@ -3750,15 +3587,14 @@ comment on column keyframe_private.worker_heartbeats.function_name is 'The worke
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
-alter table keyframe_private.worker_heartbeats enable row level security;
 
--- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
--- It never fails the claim: without a heartbeat the sweep kicks a worker that runs already.
+-- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   at constant timestamptz := clock_timestamp();
-  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
+    else '-infinity' end;
 begin
   -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
   insert into keyframe_private.worker_heartbeats (function_name, claimed_at)
@@ -3782,7 +3618,6 @@ exception when others or assert_failure then
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
--- It never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3817,10 +3652,9 @@ exception when others then
   insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
   return false;
 end $$;
-comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
+comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
 
--- It takes no lock: while a transaction that has kicked stays open, others may kick too. Times in the future are from before the clock was
--- set back.
+-- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3842,7 +3676,6 @@ begin
 end $$;
 comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
 
--- New work for generate: an admitted prediction, an output to store, a run to cancel.
 create function keyframe_private.kick_generate()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -3877,7 +3710,6 @@ comment on column keyframe_private.set_aside.failures is 'How often in a row. Af
 comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
-alter table keyframe_private.set_aside enable row level security;
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
 create function keyframe_private.is_set_aside(kind text, subject text, at timestamptz)
@@ -3954,11 +3786,10 @@ comment on function keyframe_private.aside_figures is 'The rows that are set asi
 
 -- supabase/schemas/40_work/30_claims.sql
 
--- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When
--- that raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+-- Claiming tasks: due rows are locked without waiting, then leased by one statement for each kind. When that raises, they are leased one
+-- by one, and the one that raises is set aside: one bad row costs nobody else a claim.
 
--- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
--- statistic expects.
+-- `order by` and `limit` in the order of an index leave no cheaper plan than its first entry, however many rows a statistic expects.
 create function keyframe_private.has_due_task(at timestamptz)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -3977,7 +3808,8 @@ begin
     order by s.cancel_due_at limit 1) <= at, false)
   or (coalesce((
       select r.due_at from keyframe_private.file_removals r
-      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)) order by r.due_at limit 1) <= at, false)
+      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at))
+      order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end $$;
 comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
@@ -3991,14 +3823,13 @@ begin
 end $$;
 comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
 
--- Or it was submitted as often as attempt can count.
 create function keyframe_private.is_exhausted(prediction keyframe.predictions)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end $$;
-comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
+comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause. Also when attempt can count no further.';
 
 -- What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
 create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
@@ -4024,17 +3855,15 @@ begin
         perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
     exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
 end $$;
 comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
 
--- A submit is in the ledger before it is made: its waiting row, which is locked too. What somebody holds, what is set aside and what is
--- exhausted is left out before the limit, so that many of them leave room for others. owner null: those of all owners but full_owners.
+-- What is locked, set aside or exhausted is left out before the limit, so that many of them leave room for others. A waiting submit is
+-- locked with its prediction. owner null: those of all owners but full_owners.
 create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
 returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer) language plpgsql volatile set search_path = '' as $$
 begin
@@ -4084,7 +3913,6 @@ begin
 end $$;
 comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
 
--- Walks the index of predictions from resource to resource: one probe each, however many of them wait.
 create function keyframe_private.due_resources(at timestamptz)
 returns table (resource text, due_at timestamptz) language plpgsql volatile set search_path = '' as $$
 declare
@@ -4107,12 +3935,11 @@ begin
   return query
     select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
 end $$;
-comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
+comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when: one probe of the index for each resource, however many rows wait.';
 
--- At most max_rows, of about 256 kB. room says how many more may begin at a resource: { all, new: of owners without an entry, each: of one
--- of those, owners: { id: count } }; the resource '' stands for those without an entry. Each resource leaves two rows, or an equal part, to
--- each that follows. Those that wait longest come first; among those late by seconds chance decides, because the first row of one may be a
--- row that nobody can take.
+-- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
+-- those, owners: { id: count } }; '' stands for those without an entry. Each resource leaves two rows, or an equal part, to each that
+-- follows. Longest wait first; among those late by seconds chance decides, because the first row of one may be one that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
 returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
 declare
@@ -4217,56 +4044,38 @@ begin
 end $$;
 comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
 
-create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
+create function keyframe_private.lease_submits(kind text, ids bigint[], due_at timestamptz)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 declare
   tasks jsonb[];
 begin
-  with claimed as (
-    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+  with leased as (
+    update keyframe_private.provider_submits s
+    set cancel_due_at = case kind when 'cancel' then lease_submits.due_at else s.cancel_due_at end,
+        search_due_at = case kind when 'search' then lease_submits.due_at else s.search_due_at end
     where s.id = any (ids) returning s.*
   )
-  select array_agg(jsonb_build_object(
-    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
-    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
-  ))
-  into tasks from claimed c;
+  select array_agg(case kind when 'search' then l.search_task else '{}' end
+    || jsonb_build_object('task', kind, 'resource', kind, 'owner_id', l.owner_id, 'id', l.prediction_id, 'attempt', l.attempt)
+    || case kind when 'cancel' then jsonb_build_object('provider_prediction_id', l.provider_prediction_id)
+      else jsonb_build_object('step', l.step, 'model', l.model, 'search_attempt', l.attempt, 'search_since', l.submitted_at) end)
+  into tasks from leased l;
   return tasks;
 end $$;
-comment on function keyframe_private.lease_cancellations is 'Leases provider runs to cancel, as tasks.';
-
-create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
-declare
-  tasks jsonb[];
-begin
-  with claimed as (
-    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
-    where s.id = any (ids) returning s.*
-  )
-  select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
-    'search_attempt', c.attempt, 'search_since', c.submitted_at
-  ))
-  into tasks from claimed c;
-  return tasks;
-end $$;
-comment on function keyframe_private.lease_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
+comment on function keyframe_private.lease_submits is 'Leases submits whose provider runs are to be cancelled, or searched for because no later submit of their prediction does, as tasks.';
 
 create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 begin
   return case kind
     when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
-    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
-    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
     when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+    else keyframe_private.lease_submits(kind, subjects::bigint[], at + make_interval(secs => lease_seconds))
   end;
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes
--- it.
+-- The triggers of these rows wait at most 100 ms for a lock. Out of time, one row at a time shows which one takes it.
 create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -4290,9 +4099,7 @@ begin
         tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
         leased := leased || one;
       exception when others or query_canceled or assert_failure then
-        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-          raise; -- canceled by hand
-        end if;
+        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
         return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
       end;
     end loop;
@@ -4301,19 +4108,17 @@ begin
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
   if kind = 'remove' and tasks is not null then -- one task of all its files
-    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+    return next tasks[1] || jsonb_build_object('files',
+      (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
   else
     return query select unnest(tasks);
   end if;
 end $$;
 comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises or one_by_one, one by one, and sets aside those that raise or take all the time of the call.';
 
--- supabase/schemas/40_work/40_claim_predictions.sql
-
 -- The call of `generate`: claims tasks, or waits for one that becomes due.
 
--- A check in the database costs a fraction of a call from outside, so it checks often; slow checks are spaced out to take a tenth of the
--- time at most. One call of each worker waits at a time; others return at once.
+-- A check here costs a fraction of a call; checks take a tenth of the time at most. One call of each worker waits, others return at once.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4335,8 +4140,7 @@ begin
 end $$;
 comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
 
--- A lease expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. room: as choose_due
--- has it. one_by_one: after a claim that ran out of time.
+-- A lease expires at next_attempt_at: a worker that dies only delays a task. room: as choose_due has it. one_by_one: after a timeout.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   room jsonb default '{}', one_by_one boolean default false)
@@ -4366,11 +4170,10 @@ begin
 end $$;
 comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
 
--- supabase/schemas/40_work/50_sweep.sql
+-- supabase/schemas/40_work/40_sweep.sql
 
 -- The sweep finds overdue work, so a lost kick only delays it.
 
--- At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4400,10 +4203,9 @@ begin
       ) d
     ) t);
 end $$;
-comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
+comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often. At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.';
 
--- Walks the index from owner to owner: one probe each, however long the line. Descending, because recent admissions leave dead entries at
--- the start of each owner's range.
+-- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
@@ -4422,8 +4224,8 @@ begin
 end $$;
 comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- Looks at the waiting owners from a random id downwards, then from the top, at some twice: otherwise as many owners without a free slot as
--- it looks at would block all behind them. Leaves out owners whose slots are locked: their transaction fills them, or the next sweep does.
+-- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them. Owners whose slots
+-- are locked are left to that transaction, or the next sweep.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -4444,9 +4246,7 @@ begin
         perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
     exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -4454,7 +4254,6 @@ begin
 end $$;
 comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- It waits for nobody, another sweep included: it leaves out what others hold, and what one row raises.
 create function keyframe_private.sweep()
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4468,9 +4267,9 @@ begin
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end $$;
-comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron. Waits for nobody: leaves out what others hold, and rows that raise.';
 
--- supabase/schemas/50_costs/20_run_costs.sql
+-- supabase/schemas/50_costs/10_run_costs.sql
 
 -- What a run can cost before it starts, and what it costs when it is finished.
 
@@ -4484,7 +4283,6 @@ begin
 end $$;
 comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
 
--- Providers count the megapixels of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the size of one is unknown.
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -4495,9 +4293,8 @@ begin
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of the images in an input.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown.';
 
--- A run makes one file.
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -4509,9 +4306,8 @@ begin
     when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
   end; -- hardware_second: only the run shows it
 end $$;
-comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown.';
+comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown. A run makes one file.';
 
--- Null when neither the provider's metrics nor the file say it.
 create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -4527,10 +4323,10 @@ begin
     when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
   end;
 end $$;
-comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
+comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file; null when neither says it.';
 
--- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when
--- one is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
+-- expected: null when unknown. most: the model's ceiling then. prices: null when one is missing. A price of 0 is known whatever the
+-- quantity. No run costs more than a million dollars: a mistyped price is no failure.
 create function keyframe_private.most_cost(
   model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
 language plpgsql stable set search_path = '' as $$
@@ -4567,12 +4363,198 @@ begin
 end $$;
 comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
 
--- supabase/schemas/50_costs/30_cost_sums.sql
+-- Budgets: a start is refused when the most that it can cost does not fit.
+
+create table keyframe_private.owner_budgets (
+  owner_id uuid primary key,
+  day_micros bigint check (day_micros between 0 and 9007199254740991),
+  month_micros bigint check (month_micros between 0 and 9007199254740991),
+  note text
+);
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
+comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.note is 'For administrators.';
+
+create function keyframe_private.budgets_of(owner uuid, at timestamptz)
+returns table (
+  scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
+language plpgsql stable set search_path = '' as $$
+#variable_conflict use_column
+declare
+  today constant date := (budgets_of.at at time zone 'UTC')::date;
+  month constant date := date_trunc('month', today)::date;
+  next_month constant date := (month + interval '1 month')::date;
+begin
+  return query
+  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held),
+    b.ends::timestamp at time zone 'UTC'
+  from keyframe_private.settings s
+  left join keyframe_private.owner_budgets o on o.owner_id = owner
+  cross join lateral (values
+    ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
+      case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
+    ('service', null, s.service_day_micros, s.service_month_micros)
+  ) w (scope, owner_id, day_micros, month_micros)
+  cross join lateral ( -- one reading for both
+    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
+      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    from (
+      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      union all
+      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
+  cross join lateral (values
+    ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
+    ('month', w.month_micros, u.month_settled, u.month_held, next_month)
+  ) b (period, limit_micros, settled, held, ends)
+  where b.limit_micros is not null;
+end $$;
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
+
+-- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
+create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  if not exists (select from keyframe_private.settings) then
+    perform keyframe_private.raise_error('spending_stopped',
+      'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+  end if;
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
+    if most_micros is null then
+      perform keyframe_private.raise_error('price_unknown',
+        'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
+    elsif most_micros > budget.available_micros then
+      perform keyframe_private.raise_error('budget_exceeded',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
+          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+        -- What others have spent is not the caller's to know.
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros,
+          'resetsAt', keyframe_private.wire_time(budget.resets_at))
+          || case when budget.scope = 'owner' then jsonb_build_object(
+            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
+            'availableMicros', budget.available_micros) else '{}' end)::text);
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
+
+create table keyframe_private.exhausted_budgets (
+  id bigint generated always as identity primary key,
+  owner_id uuid,
+  period text not null,
+  resets_at timestamptz not null,
+  limit_micros bigint not null,
+  refused_at timestamptz not null default now(),
+  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
+);
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
+comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
+comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
+comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
+comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
+
+create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  for budget in
+    select b.*, case b.scope when 'owner' then owner end as owner_id
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
+  loop
+    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
+      on conflict do nothing;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start. Waits for nobody: if two race, one insert is enough.';
+
+-- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
+-- kept where a price counts them: its images may be deleted before it ends.
+create function keyframe_private.add_submit(
+  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+begin
+  if (cost.most_micros <= released.most_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
+  end if;
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
+    most_micros, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+end $$;
+comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
+
+create function keyframe_private.add_first_submit()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if((select s.spending_stopped from keyframe_private.settings s), 'spending_stopped',
+    'The administrator has stopped new generations for now. Try again later.');
+  perform keyframe_private.add_submit(new, new.attempt + 1);
+  return null;
+end $$;
+
+-- What a submit has cost once it has ended.
+
+-- A success without figures of the provider holds until its prediction ends, because the file may tell them.
+create function keyframe_private.settle_ended()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  billed constant text := case
+    when new.outcome in ('no_run', 'aborted') then 'no'
+    when new.outcome = 'succeeded' then 'yes'
+    when new.outcome = 'lost' then 'unknown'
+    else ( -- the model may have got another name, which its prediction follows
+      select m.billed_when ->> new.outcome from keyframe.models m
+      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+      order by m.model <> new.model limit 1) end;
+  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
+    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
+begin
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_state := case
+    when billed = 'no' then 'released'
+    when new.cost_micros is not null then 'settled'
+    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
+    else 'unknown' end;
+  return new;
+end $$;
+
+-- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
+create function keyframe_private.settle_by_file()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  file constant jsonb := case when tg_op = 'UPDATE' then jsonb_build_object(
+    'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
+begin
+  update keyframe_private.provider_submits s
+  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
+      cost_state = case when c.micros is null then 'unknown' else 'settled' end
+  from keyframe_private.provider_submits o
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
+  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
+  return null;
+end $$;
+
+-- supabase/schemas/50_costs/20_sums.sql
 
 -- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
--- each day, step and model, and one for each day and project in project_costs.
+-- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
@@ -4603,7 +4585,6 @@ comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is 
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
-alter table keyframe_private.daily_costs enable row level security;
 
 create table keyframe_private.project_costs (
   id bigint generated always as identity primary key,
@@ -4626,7 +4607,6 @@ comment on column keyframe_private.project_costs.settled_micros is 'What they ha
 comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
-alter table keyframe_private.project_costs enable row level security;
 
 -- Everybody's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
@@ -4646,7 +4626,6 @@ comment on column keyframe_private.costs.settled_micros is 'What the others have
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
--- Leaves out merged rows that others have locked: then there are several for a while.
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -4691,7 +4670,7 @@ begin
   ) c
   group by c.owner_id, c.day, c.project_id;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''.';
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''. Leaves out merged rows that others have locked: then there are several for a while.';
 
 create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -4724,8 +4703,7 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
--- when it is unknown. Null for another user's.
+-- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -4733,7 +4711,8 @@ begin
     select json_build_object(
       'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
       'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0
+          else s.most_micros end)) end,
       'currency', 'USD',
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
@@ -4747,204 +4726,10 @@ create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge',
+      'select keyframe_private.merge_cost_rows($1)');
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
-
--- supabase/schemas/50_costs/40_budgets.sql
-
--- Budgets: a start is refused when the most that it can cost does not fit.
-
-create table keyframe_private.owner_budgets (
-  owner_id uuid primary key,
-  day_micros bigint check (day_micros between 0 and 9007199254740991),
-  month_micros bigint check (month_micros between 0 and 9007199254740991),
-  note text
-);
-comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
-comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.note is 'For administrators.';
-alter table keyframe_private.owner_budgets enable row level security;
-
-create function keyframe_private.budgets_of(owner uuid, at timestamptz)
-returns table (
-  scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
-language plpgsql stable set search_path = '' as $$
-#variable_conflict use_column
-declare
-  today constant date := (budgets_of.at at time zone 'UTC')::date;
-  month constant date := date_trunc('month', today)::date;
-  next_month constant date := (month + interval '1 month')::date;
-begin
-  return query
-  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held), b.ends::timestamp at time zone 'UTC'
-  from keyframe_private.settings s
-  left join keyframe_private.owner_budgets o on o.owner_id = owner
-  cross join lateral (values
-    ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
-      case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
-    ('service', null, s.service_day_micros, s.service_month_micros)
-  ) w (scope, owner_id, day_micros, month_micros)
-  cross join lateral ( -- one reading for both
-    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
-      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
-      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
-      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
-    from (
-      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
-      union all
-      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
-    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
-  cross join lateral (values
-    ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
-    ('month', w.month_micros, u.month_settled, u.month_held, next_month)
-  ) b (period, limit_micros, settled, held, ends)
-  where b.limit_micros is not null;
-end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
-
--- Valid while the owner's slots are locked: the owner's budget is exact. The sums of everybody lack what open transactions hold, so that
--- nobody waits for another owner.
-create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  budget record;
-begin
-  if not exists (select from keyframe_private.settings) then
-    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
-  end if;
-  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
-    if most_micros is null then
-      perform keyframe_private.raise_error('price_unknown', 'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
-    elsif most_micros > budget.available_micros then
-      perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
-        -- What others have spent is not the caller's to know.
-        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
-          || case when budget.scope = 'owner' then jsonb_build_object(
-            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
-            'availableMicros', budget.available_micros) else '{}' end)::text);
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
-
-create table keyframe_private.exhausted_budgets (
-  id bigint generated always as identity primary key,
-  owner_id uuid,
-  period text not null,
-  resets_at timestamptz not null,
-  limit_micros bigint not null,
-  refused_at timestamptz not null default now(),
-  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
-);
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
-comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
-comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
-comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
-comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
-comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
-comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
-alter table keyframe_private.exhausted_budgets enable row level security;
-
--- Waits for nobody: if two race, one insert is enough.
-create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  budget record;
-begin
-  for budget in
-    select b.*, case b.scope when 'owner' then owner end as owner_id
-    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
-  loop
-    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
-      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
-      on conflict do nothing;
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
-
--- A submit in the place of another that was released counts on the day of that one, and needs budget only if it can cost more. Where a
--- price counts the megapixels of the input, they are kept: its images may be deleted before it ends.
-create function keyframe_private.add_submit(
-  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
-begin
-  if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
-  end if;
-  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
-    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
-end $$;
-comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
-
--- The first submit of a new prediction. The lock of _130_admit makes the budget exact.
-create function keyframe_private.add_first_submit()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if (select s.spending_stopped from keyframe_private.settings s) then
-    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
-  end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1);
-  return null;
-end $$;
-
--- supabase/schemas/50_costs/50_settlement.sql
-
--- What a submit has cost once it has ended.
-
--- Settled by what the provider counted, released where it does not bill, or unknown. A success without figures of the provider holds until
--- its prediction ends, because the file may tell them.
-create function keyframe_private.settle_ended()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  billed constant text := case
-    when new.outcome in ('no_run', 'aborted') then 'no'
-    when new.outcome = 'succeeded' then 'yes'
-    when new.outcome = 'lost' then 'unknown'
-    else ( -- the model may have got another name, which its prediction follows
-      select m.billed_when ->> new.outcome from keyframe.models m
-      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
-      order by m.model <> new.model limit 1) end;
-  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
-    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
-begin
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
-  new.cost_state := case
-    when billed = 'no' then 'released'
-    when new.cost_micros is not null then 'settled'
-    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
-    else 'unknown' end;
-  return new;
-end $$;
-
--- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
-create function keyframe_private.settle_by_file()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  file constant jsonb := case when tg_op = 'UPDATE' then jsonb_build_object(
-    'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
-begin
-  update keyframe_private.provider_submits s
-  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
-      cost_state = case when c.micros is null then 'unknown' else 'settled' end
-  from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
-  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
-  return null;
-end $$;
-
--- supabase/schemas/50_costs/60_usage.sql
 
 -- What a user has used and spent.
 
@@ -4982,15 +4767,16 @@ declare
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  if last_day < first_day or last_day - first_day > 400 then
-    perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
-  end if;
+  perform keyframe_private.raise_if(last_day < first_day or last_day - first_day > 400, 'invalid_request',
+    'from must not be after to, and they may be at most 400 days apart.');
   if group_by = 'project' then
     groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else
     select json_agg(g order by g.key) into groups from (
-      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
-        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
+        sum(c.predictions) as predictions,
+        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
+          keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
@@ -5012,8 +4798,7 @@ comment on function keyframe.read_usage is 'The caller''s predictions and costs 
 
 -- supabase/schemas/60_webhooks/10_endpoints.sql
 
--- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
--- events.
+-- Webhook endpoints: with owner_id, for that user's events; without it service-wide (a CRM), for all events.
 
 -- shared/contract/webhooks.ts has the same list for the API; test/db/schema/shared-rules.test.ts compares both.
 create function keyframe_private.event_types()
@@ -5046,7 +4831,8 @@ create table keyframe.webhook_endpoints (
   constraint times_are_in_years_of_four_digits check (
     least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z'
       and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null)
+    and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
 comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
@@ -5067,10 +4853,9 @@ create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
-alter table keyframe.webhook_endpoints enable row level security;
 
--- An endpoint's deliveries, possibly millions, and its test events have no foreign key to it: they are neither sent nor visible, and are
--- deleted in batches (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
+-- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
+-- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
 create table keyframe_private.deleted_endpoints (
   endpoint_id uuid primary key,
   deleted_at timestamptz not null default now()
@@ -5078,9 +4863,7 @@ create table keyframe_private.deleted_endpoints (
 comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
 comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
 comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
-alter table keyframe_private.deleted_endpoints enable row level security;
 
--- Runs for every deletion: by the owner, by an administrator, or with the account.
 create function keyframe_private.record_deleted_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -5088,7 +4871,6 @@ begin
   return null;
 end $$;
 
--- Limits an owner to 20 endpoints.
 create function keyframe_private.limit_endpoints()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -5103,13 +4885,13 @@ end $$;
 create function keyframe_private.refuse_changed_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.raise_error('invalid_request', 'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+  perform keyframe_private.raise_error('invalid_request',
+    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
   return null;
 end $$;
 
--- Keeps enabled, disabled_at and disabled_reason consistent, so that one tick in Studio is enough. Switching an endpoint off and
--- on keeps failing_since: otherwise its owner could evade the limit of one request at a time and the disabling. An endpoint that
--- the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
+-- One tick in Studio is enough. failing_since survives off and on: otherwise the owner could evade the disabling. An endpoint that the
+-- service disabled gets webhook_disable_after once more, with one request at a time until its first success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -5126,8 +4908,6 @@ begin
   new.updated_at := now();
   return new;
 end $$;
-
--- supabase/schemas/60_webhooks/20_secrets.sql
 
 -- The secrets that sign deliveries. The Vault keeps them.
 
@@ -5147,7 +4927,6 @@ comment on column keyframe_private.webhook_secrets.expires_at is 'Until when it 
 create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
 create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
 create index webhook_secrets_expires_at_idx on keyframe_private.webhook_secrets (expires_at) where expires_at is not null;
-alter table keyframe_private.webhook_secrets enable row level security;
 
 create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -5155,11 +4934,11 @@ declare
   secret text := keyframe_private.random_secret();
 begin
   insert into keyframe_private.webhook_secrets (id, endpoint_id, vault_secret_id)
-  values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
+  values (add_webhook_secret.id, endpoint,
+    vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
 end $$;
 comment on function keyframe_private.add_webhook_secret is 'Creates the current secret of an endpoint, stored only in the Vault.';
 
--- Deletes a secret from the Vault with its row.
 create function keyframe_private.delete_vault_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -5167,24 +4946,22 @@ begin
   return null;
 end $$;
 
--- Creates the secret of a new endpoint. Refuses the identifier of an endpoint whose deliveries are still being deleted: the new
--- one would inherit them.
+-- An identifier whose deliveries are still being deleted is refused: the new endpoint would inherit them.
 create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id) then
-    perform keyframe_private.raise_error('invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
   end if;
   perform keyframe_private.add_webhook_secret(new.id);
   return null;
 end $$;
 
--- Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
-  -- created_at is the start of a transaction, so it cannot order two simultaneous rotations; the row without expires_at is the
-  -- current one.
+  -- created_at cannot order two simultaneous rotations; the row without expires_at is the current one.
   return array_remove(array(
     select v.decrypted_secret
     from keyframe_private.webhook_secrets s
@@ -5195,7 +4972,7 @@ exception when others then
   raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
   return '{}';
 end $$;
-comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three.';
+comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.';
 
 create function keyframe_private.webhook_secret(endpoint uuid)
 returns text language sql stable security definer set search_path = '' as $$
@@ -5203,25 +4980,24 @@ returns text language sql stable security definer set search_path = '' as $$
 $$;
 comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
--- The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.
 create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
-    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them
-    -- the new one could not sign either.
+    -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
-      perform keyframe_private.raise_error('invalid_request', 'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
+      perform keyframe_private.raise_error('invalid_request',
+        'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
     end if;
     update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id.';
+comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
@@ -5234,9 +5010,8 @@ declare
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
-  if overlap_hours is null or overlap_hours not between 0 and 72 then
-    perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
-  end if;
+  perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
+    'overlapHours must be from 0 to 72.');
   if not request.replayed then
     perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
   end if;
@@ -5245,9 +5020,8 @@ begin
   from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found',
+    'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5255,7 +5029,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
 
--- supabase/schemas/60_webhooks/30_events.sql
+-- supabase/schemas/60_webhooks/20_events.sql
 
 -- Events, written in the transaction that causes them, with one delivery for each endpoint that gets them.
 
@@ -5288,7 +5062,6 @@ create unique index webhook_events_one_creation_per_project on keyframe.webhook_
 create index webhook_events_created_at_idx on keyframe.webhook_events (created_at);
 create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
-alter table keyframe.webhook_events enable row level security;
 
 create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
 comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
@@ -5314,9 +5087,8 @@ create table keyframe.webhook_deliveries (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
--- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
--- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
--- them in three million rows. Plans depend on statistics of how few rows are pending.
+-- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Every claim skips the dead entries of that
+-- small index: by default vacuum would run after 600,000 of them in three million rows.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
 comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
@@ -5333,16 +5105,13 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many
--- were delivered. No deduplication: entries of events written together would share one tuple, which is marked dead only when all of them
--- are, and claims would look up the dead ones each time.
+-- Pending deliveries by endpoint, in the order of the claim. No deduplication: entries of events written together would share a tuple,
+-- which is marked dead only when all of them are.
 create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
   where status = 'pending';
--- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
--- order leave full pages, in descending order half-empty ones.
+-- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
-alter table keyframe.webhook_deliveries enable row level security;
 
 create table keyframe.webhook_attempts (
   id bigint generated always as identity primary key,
@@ -5370,9 +5139,7 @@ comment on column keyframe.webhook_attempts.error is 'Why it failed; null after 
 comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
-alter table keyframe.webhook_attempts enable row level security;
 
--- False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -5395,7 +5162,7 @@ begin
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end $$;
-comment on function keyframe_private.emit_event is 'Writes an event and its deliveries.';
+comment on function keyframe_private.emit_event is 'Writes an event and its deliveries. False: the event exists already.';
 
 -- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
 create function keyframe_private.emit_project_created()
@@ -5413,12 +5180,12 @@ begin
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
   if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
-    perform keyframe_private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
   end if;
   return null;
 end $$;
 
--- generation.succeeded and generation.failed.
 create function keyframe_private.emit_generation_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5426,7 +5193,8 @@ declare
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
     || jsonb_strip_nulls(jsonb_build_object(
-      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+      'requestedModel', nullif(new.requested_model, new.model),
+      'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
   cost constant json := keyframe_private.cost_json(new.id);
 begin
   if cost is not null then
@@ -5446,7 +5214,6 @@ begin
   return null;
 end $$;
 
--- budget.exhausted.
 create function keyframe_private.emit_budget_exhausted()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5458,10 +5225,7 @@ begin
   return null;
 end $$;
 
--- supabase/schemas/60_webhooks/40_hours.sql
-
--- Delivery counts per endpoint and hour: reading a day of an endpoint reads 24 rows instead of every delivery.
--- docs/decisions/0014-endpoint-health-is-counted.md weighs the cost.
+-- Delivery counts per endpoint and hour: 24 rows for a day (docs/decisions/0014-endpoint-health-is-counted.md).
 
 create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
 
@@ -5485,10 +5249,9 @@ comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the las
 comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
 comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
-alter table keyframe_private.webhook_hours enable row level security;
 
--- Each leaves its previous hour and outcome for the current ones; one that is being sent again has no outcome. Once for each statement: one
--- by one would update the same row thousands of times. Deliveries are locked before hours, and hours in order: no deadlock.
+-- A delivery leaves its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
+-- are locked before hours, and hours in order: no deadlock.
 create function keyframe_private.count_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -5500,7 +5263,8 @@ begin
     (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1))[1],
     (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1 and (c.outcome).error is not null))[1]
   from (
-    select n.endpoint_id, n.status, 1 as change, row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
+    select n.endpoint_id, n.status, 1 as change,
+      row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
     from changed_to n where n.last_attempt_at is not null
     union all
     select o.endpoint_id, o.status, -1, row(o.last_attempt_at, o.last_status_code, o.last_error)::keyframe_private.attempt_outcome
@@ -5509,13 +5273,13 @@ begin
   group by 1, 2
   order by 1, 2
   on conflict (endpoint_id, hour) do update
-    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
+    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying,
+      exhausted = h.exhausted + excluded.exhausted,
         last_attempt = greatest(h.last_attempt, excluded.last_attempt), last_failure = greatest(h.last_failure, excluded.last_failure);
   return null;
 end $$;
 
--- Counts each delivery once, in the hour (UTC) of its last attempt; one that is being sent again is in none. Hours without an attempt are
--- omitted. `last` is null before the first attempt. Definer, because users may not read the counts; the query names the owner.
+-- A delivery counts in the hour (UTC) of its last attempt; one that is being sent again in none. Hours without an attempt are omitted.
 create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5524,7 +5288,8 @@ declare
   endpoints jsonb;
 begin
   perform keyframe_private.require_client_may('manage');
-  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
+    '[]')
   into endpoints
   from keyframe.webhook_endpoints e
   left join lateral (
@@ -5544,10 +5309,10 @@ begin
 end $$;
 comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 
--- supabase/schemas/60_webhooks/50_lanes.sql
+-- supabase/schemas/60_webhooks/30_lanes.sql
 
--- Lanes: the queue of an owner's deliveries, leased as a whole by one worker. A service-wide endpoint has a lane of its own. Only workers
--- write lanes, in short transactions; others insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
+-- Lanes: an owner's (or a service-wide endpoint's) queue of deliveries, leased as a whole by one worker. Only workers write lanes; others
+-- insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
 
 create table keyframe_private.lanes (
   id uuid primary key,
@@ -5562,10 +5327,8 @@ comment on column keyframe_private.lanes.due_at is 'When a worker may take it, i
 comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
 comment on column keyframe_private.lanes.token is 'Names the lease; null when the lane is free.';
 create index lanes_due_at_idx on keyframe_private.lanes (due_at);
-alter table keyframe_private.lanes enable row level security;
 
--- Marks a lane with pending deliveries. Insert-only, because the writer's transaction may stay open: it holds no row that another
--- writer or a worker needs.
+-- Insert-only: the writer's transaction may stay open, and holds no row that another writer or a worker needs.
 create table keyframe_private.lane_arrivals (
   id bigint generated always as identity primary key,
   lane_id uuid not null
@@ -5573,7 +5336,6 @@ create table keyframe_private.lane_arrivals (
 comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
 comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
 comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
-alter table keyframe_private.lane_arrivals enable row level security;
 
 -- Deliveries come, somebody makes some pending again, or an endpoint is enabled. The owner of a delivery is that of its endpoint.
 create function keyframe_private.record_arrivals()
@@ -5595,13 +5357,14 @@ begin
   return null;
 end $$;
 
--- Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes over arrivals that somebody
--- holds: a call that waits would come back without end while they are held.
+-- Ordered: a plan for any time would read all lanes. Passes over locked arrivals: a call that waits would return at once, again and again.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean language sql volatile set search_path = '' as $$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at) order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at) order by l.due_at limit 1), false)
+    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at)
+      order by a.id limit 1 for update skip locked),
+    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at)
+      order by l.due_at limit 1), false)
 $$;
 comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
 
@@ -5647,9 +5410,7 @@ begin
         perform keyframe_private.put_lanes(array[lane], adds);
         written := written || lane.id;
       exception when others or query_canceled or assert_failure then
-        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-          raise;
-        end if;
+        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
         perform keyframe_private.set_aside('lane', lane.id::text, sqlstate, sqlerrm);
       end;
     end loop;
@@ -5661,8 +5422,7 @@ begin
 end $$;
 comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
 
--- A lane comes in the order of its last turn. A leased lane needs nothing: its holder looks for deliveries before it releases the lane,
--- under this lock.
+-- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
 create function keyframe_private.read_arrivals(at timestamptz, aside uuid[], one_by_one boolean)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -5676,7 +5436,8 @@ begin
   perform keyframe_private.write_lanes(array(
     select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
       from (select distinct lane_id from keyframe_private.lane_arrivals) a
-    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one, adds => true);
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one,
+      adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
@@ -5704,9 +5465,8 @@ begin
 end $$;
 comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
 
--- The endpoints of a lane take turns. `lanes` has the form of claim_deliveries' `held`; one without room was just taken. The bodies have at
--- most max_bytes: the first one of each lane comes first.
--- plan_cache_mode: a session would keep a plan that was made while the tables were small.
+-- The endpoints of a lane take turns. `lanes`: as `held` of claim_deliveries. The bodies have at most max_bytes, the first of each lane
+-- first. plan_cache_mode: a session would keep a plan that was made while the tables were small.
 create function keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamptz)
 returns table (lane_id uuid, endpoint json) language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 begin
@@ -5725,7 +5485,8 @@ begin
       offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
   ), due as (
     select e.*, d.*,
-      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth, count(*) over (partition by e.lane_id) as of_lane
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth,
+        count(*) over (partition by e.lane_id) as of_lane
     from endpoint e
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at,
@@ -5751,9 +5512,9 @@ begin
 end $$;
 comment on function keyframe_private.fill_lanes is 'What lanes send next: a row for each endpoint that has something due.';
 
--- `held` has the lanes that the worker holds, [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the
--- deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given back. A lane
--- brings all that is due if that is at most small_lane, otherwise two: turns are short. What others have locked is left to the next call.
+-- held: [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the deliveries that the worker has, how
+-- many more it takes of an endpoint and of the lane, and the lane's rest when it is given back. A lane brings all that is due up to
+-- small_lane, otherwise two: turns are short. What others have locked is left to the next call.
 create function keyframe_private.claim_deliveries(
   held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz, one_by_one boolean)
 returns json language plpgsql volatile set search_path = '' as $$
@@ -5770,8 +5531,7 @@ declare
   endpoints json;
   kept uuid[]; -- own lanes of which the worker has something: deliveries to send, or that it is sending
 begin
-  -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
-  -- another worker has read.
+  -- 1. Locks the held lanes that are still the worker's, before any query for deliveries: that sees all arrivals that others have read.
   own := (
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
@@ -5798,8 +5558,7 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause
-  -- ends.
+  -- 4. Releases the others: due with their next delivery, behind the lanes that were served before them, not before their pause ends.
   perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
@@ -5809,7 +5568,8 @@ begin
   from keyframe_private.lanes l, (
     select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
     from jsonb_array_elements(own) o) r
-  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)), one_by_one);
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)),
+    one_by_one);
 
   -- 5. Renews the leases of the kept lanes.
   wanted := array(
@@ -5833,11 +5593,8 @@ begin
 end $$;
 comment on function keyframe_private.claim_deliveries is 'Claims deliveries for one worker.';
 
--- supabase/schemas/60_webhooks/60_recording.sql
-
 -- Recording the results of requests in batches, and scheduling retries.
 
--- Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
@@ -5845,14 +5602,14 @@ returns timestamptz language sql volatile set search_path = '' as $$
     s.schedule[attempts] * (0.8 + random() * 0.4),
     case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
   -- Without settings no attempt is the last one.
-  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o), array_fill(interval '5 minutes', array[attempts])) as schedule) s
+  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o),
+    array_fill(interval '5 minutes', array[attempts])) as schedule) s
   where attempts <= cardinality(s.schedule)
 $$;
-comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
+comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
 
--- Each result: {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds}. Of an
--- attempt that two workers made, the first result counts. Sets failing_since of endpoints, and disables those that are gone or have failed
--- too long. An endpoint whose row somebody else has locked keeps its state until its next result. plan_cache_mode: as fill_lanes.
+-- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
+-- plan_cache_mode: as fill_lanes.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns integer language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 declare
@@ -5872,7 +5629,8 @@ begin
   ), changed as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
-        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
+        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted'
+          else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
@@ -5906,8 +5664,8 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
--- What is locked for longer than lock_timeout keeps back only its endpoint, and a delivery that raises, or takes all the time of the call,
--- only itself: it is set aside. `unrecorded`: [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
+-- A lock keeps back only its endpoint; a delivery that raises, or takes all the time, only itself: it is set aside. `unrecorded`:
+-- [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
 create function keyframe_private.record_attempts(
   results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
@@ -5950,15 +5708,17 @@ begin
       end if;
     end;
   end loop;
-  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id,
+    'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
   into unrecorded
-  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
+  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer,
+    endpoint_id text)
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end $$;
 comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
--- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that
--- failed. The time limit is below the one after which the worker gives up: what it sets aside is committed.
+-- heartbeat_ms null: the worker does not claim. one_by_one: after a call that failed. The time limit is below the worker's own, so that
+-- what it sets aside is committed. A claim that fails leaves recorded what is recorded.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
   wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000,
@@ -5989,15 +5749,14 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at, one_by_one);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at,
+      one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
   exception when others or query_canceled or assert_failure then
-    if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-      raise; -- canceled by hand
-    end if;
+    perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;
@@ -6005,10 +5764,9 @@ begin
 end $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';
 
--- supabase/schemas/60_webhooks/70_endpoint_functions.sql
+-- supabase/schemas/60_webhooks/40_api.sql
 
--- Functions that api calls for webhook endpoints: with the caller's token, or with the secret key for service-wide endpoints.
--- Definer, because users may not write these tables; each function finds its rows through managed_endpoint or by owner.
+-- Functions that api calls for webhook endpoints. Definer: users may not write these tables; managed_endpoint finds the caller's rows.
 
 create function keyframe_private.is_managed(owner uuid)
 returns boolean language sql stable set search_path = '' as $$
@@ -6016,8 +5774,7 @@ returns boolean language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
 
--- An OAuth client needs the right to manage. The lock does not block the foreign keys of new deliveries: creating a project does not wait
--- for a change of an endpoint.
+-- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
 create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -6028,22 +5785,17 @@ begin
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
   select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
   return wanted;
 end $$;
 comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
 
--- Administrators may set up to 100 by hand.
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
-  if max_in_flight not between 1 and 8 then
-    perform keyframe_private.raise_error('invalid_request', 'maxInFlight must be from 1 to 8.');
-  end if;
+  perform keyframe_private.raise_if(max_in_flight not between 1 and 8, 'invalid_request', 'maxInFlight must be from 1 to 8.');
 end $$;
-comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight.';
+comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight. Administrators may set up to 100 by hand.';
 
 create function keyframe.create_webhook_endpoint(
   url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,
@@ -6157,8 +5909,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
 
--- supabase/schemas/60_webhooks/80_delivery_functions.sql
-
 -- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
 
 create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
@@ -6167,7 +5917,8 @@ begin
   return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
     select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
     from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]')) || (
-    select jsonb_build_object('body', v.payload::text, 'project_id', v.project_id, 'prediction_id', v.prediction_id, 'project_title', p.title)
+    select jsonb_build_object('body', v.payload::text, 'project_id', v.project_id, 'prediction_id', v.prediction_id,
+      'project_title', p.title)
     from keyframe.webhook_events v
     left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
     where v.id = delivery.event_id);
@@ -6186,14 +5937,11 @@ begin
   select d.* into wanted from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_managed(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
   return wanted;
 end $$;
 comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
 
--- Also when the endpoint's event_types exclude it, but not when it is disabled.
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6206,12 +5954,11 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true,
+      'rate', request.rate);
   end if;
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
-  if not endpoint.enabled then
-    perform keyframe_private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
-  end if;
+  perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
   insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
   values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
     'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
@@ -6224,9 +5971,8 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
 end $$;
-comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller.';
+comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller, also when its event_types exclude it, but not when it is disabled.';
 
--- Newest first. The next page follows (before_created_at, before_id).
 create function keyframe.list_webhook_deliveries(
   endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20, before_created_at timestamptz default null,
   before_id uuid default null, event_type text default null)
@@ -6238,9 +5984,10 @@ declare
   refused keyframe_private.refusal;
 begin
   endpoint := keyframe_private.managed_endpoint(endpoint_id);
-  -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
-  -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
-  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
+  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
+  -- it starts at infinity, so that every plan is such a walk.
+  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
+    '[]') into listed
   from (
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
@@ -6262,7 +6009,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id).';
 
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -6278,7 +6025,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_webhook_delivery is 'One delivery of the caller with its attempts.';
 
--- The retry schedule begins again.
 create function keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6300,10 +6046,10 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
+comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
--- What was missed happened while the endpoint was disabled. Excludes what is past its retention or within a minute of it: waiting for a row
--- that is being pruned would end in an error. The oldest event is sent first.
+-- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
+-- would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -6356,22 +6102,18 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';
 
--- supabase/schemas/70_files/10_buckets.sql
+-- supabase/schemas/70_files/10_uploads.sql
 
--- Two private buckets: projects for uploads, of types that models take; keyframe-outputs for generated files, of types that browsers show.
--- Neither takes SVG or HTML, which run scripts.
+-- Two private buckets: projects for uploads, keyframe-outputs for generated files. Neither takes SVG or HTML, which run scripts.
 
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
   ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
   ('keyframe-outputs', 'keyframe-outputs', false, 209715200, array[
     'image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', 'image/bmp', 'video/mp4', 'video/webm', 'video/x-matroska']);
 
--- supabase/schemas/70_files/20_uploads.sql
-
 -- Uploads of reference images.
 
--- Null for a file that was sent to Storage directly, unless its sender wrote a size: that distorts the sender's own video, and what
--- megapixels of input count.
+-- Null for a file that was sent to Storage directly, unless its sender wrote a size, which distorts only the sender's own video.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
@@ -6382,8 +6124,7 @@ begin
 end $$;
 comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
--- Called before the body is read, and with an Idempotency-Key again with the hash of the body. The same key returns the same file, but each
--- sending takes a token, also one that is then refused for its content. Definer, because users may not write keys.
+-- Called before the body is read, and with an Idempotency-Key again with its hash. Each sending takes a token, also one that is refused.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6412,16 +6153,13 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the
--- user's.
+-- Storage takes the owner of a file from the caller's token, and the secret key names nobody.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void language plpgsql volatile security invoker set search_path = '' as $$
 begin
   update storage.objects o set owner_id = user_id::text
   where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'The uploaded image is gone. Upload it again.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'The uploaded image is gone. Upload it again.');
 end $$;
 comment on function keyframe.assign_upload is 'Gives an image that a server has uploaded to the user for whom it acts.';
 
@@ -6429,8 +6167,7 @@ comment on function keyframe.assign_upload is 'Gives an image that a server has 
 
 -- Files that no row names are removed by `generate`, through Storage.
 
--- Recorded in the transaction that makes the file unused, because Storage deletes only through its own API, outside any transaction. Every
--- row is updated and deleted, never in place, and each claim must skip the dead entries until vacuum runs.
+-- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each claim must skip the dead entries until it runs.
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
@@ -6447,7 +6184,6 @@ comment on column keyframe_private.file_removals.lease_token is 'The lease of th
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
-alter table keyframe_private.file_removals enable row level security;
 
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
@@ -6474,7 +6210,6 @@ returns void language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
 
--- A prediction ends while its output is being copied.
 create function keyframe_private.remove_partial_output()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6482,7 +6217,6 @@ begin
   return null;
 end $$;
 
--- Removes their outputs, and the reference images that no other prediction and no project uses.
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6512,7 +6246,6 @@ begin
   return null;
 end $$;
 
--- A project is deleted: removes its reference image, unless a prediction or another project uses it.
 create function keyframe_private.remove_deleted_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6559,7 +6292,6 @@ begin
 end $$;
 comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
--- Files that are used again are kept.
 create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -6582,9 +6314,8 @@ begin
   return case when leased is not null then
     array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end $$;
-comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task.';
+comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task, except files that are used again.';
 
--- `refused`: a list of {bucket, name}.
 create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
 returns integer language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -6601,7 +6332,7 @@ begin
   get diagnostics counted = row_count;
   return counted;
 end $$;
-comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done. `refused`: a list of {bucket, name}.';
 
 -- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
@@ -6614,8 +6345,7 @@ declare
 begin
   for owner, names in
     with images as (
-      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless a server uploaded it for a user
-      -- and stopped before assign_upload.
+      -- A file without a user's id is an administrator's and is kept, unless a server stopped before assign_upload.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
       cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
@@ -6634,8 +6364,7 @@ begin
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
-    -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
-    -- recorded. An owner's open transaction leaves them to the next run.
+    -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
     continue when not keyframe_private.take_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', image.name from unnest(names) as image (name)
@@ -6652,8 +6381,7 @@ comment on function keyframe_private.queue_unused_references is 'Queues the remo
 
 -- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
 
--- The claims of a sign-in (aal, amr, session_id) are missing, so a policy that asks for them refuses. Definer, because service_role may not
--- read users.
+-- Without the claims of a sign-in (aal, amr, session_id): a policy that asks for them refuses. Definer: service_role may not read users.
 create function keyframe_private.claims_for_server(user_id uuid)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -6674,8 +6402,8 @@ begin
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
--- Calls a function of keyframe as the user: only one that users may execute, with named arguments, as the Data API does. Role and claims
--- are local to the transaction, which ends as the user's. Invoker, because a definer function cannot change its role.
+-- Only a function that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
+-- function cannot change its role.
 create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -7245,8 +6973,7 @@ comment on function keyframe.service_figures is 'The figures of the service (doc
 
 -- supabase/schemas/80_service/40_admin_views.sql
 
--- Views for administrators in Studio: the queue, webhook health, usage. security_invoker: readers need the rights on the tables,
--- so a mistaken grant on a view reveals nothing.
+-- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing.
 
 -- Both halves read active rows only, through the partial indexes of the queue.
 create view keyframe_private.admin_queue with (security_invoker = true) as
@@ -7440,7 +7167,6 @@ exception when others then
 end $$;
 comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
 
--- By default it deletes them. `key` is an expression.
 create function keyframe_private.prune_rows(
   name text, key text, condition text, max_rows integer, verb text default 'delete',
   work text default 'delete from %s o where o.ctid = any ($1)')
@@ -7457,10 +7183,9 @@ begin
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside. Deletes them by default. `key` is an SQL expression.';
 
--- Deliveries with their attempts first, then as many test events that have no delivery any more: a locked delivery would hold up the
--- deletion of its event.
+-- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -7482,8 +7207,7 @@ begin
 end $$;
 comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
--- With what deleted endpoints left, counted hours after two days (an endpoint's last hour with its events), lanes unused for a day, and
--- expired secrets.
+-- Also what deleted endpoints left, hours after two days, lanes unused for a day, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7502,7 +7226,6 @@ begin
 end $$;
 comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
--- Leaves out what others hold, and what fails (set_aside).
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -7525,7 +7248,7 @@ begin
   perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches.';
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).';
 
 -- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
@@ -7656,7 +7379,8 @@ create trigger _100_require_well_formed before insert or update on keyframe_priv
 comment on trigger _100_require_well_formed on keyframe_private.model_prices is 'Refuses a row with a mistake, with its path.';
 create trigger _110_keep_changed before update on keyframe_private.model_prices
   for each row when (old.valid_from <= now()
-    and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
+    and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from
+      (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
   execute function keyframe_private.keep_price();
 comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
 create trigger _120_keep_deleted before delete on keyframe_private.model_prices
@@ -7691,7 +7415,8 @@ create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
 comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
 create trigger _560_abandon_submits after update of status on keyframe.predictions
-  for each row when (old.completed_at is null and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
+  for each row when (old.completed_at is null
+    and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
   execute function keyframe_private.abandon_submits();
 comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions
@@ -7800,77 +7525,62 @@ select step, position, model, label, vendor, shutdown_at::timestamptz, controls:
 from unnest(array['first-frame', 'last-frame']::keyframe.generation_step[]) as step
 cross join (values
   (10, 'google/nano-banana-2', 'Nano Banana 2', 'Google', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 14},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]},
     "resolution": {"field": "resolution", "values": ["1K", "2K", "4K"], "default": "1K"}
   }', '{"output_format": "png", "google_search": false, "image_search": false}', ''),
   (20, 'black-forest-labs/flux-2-pro', 'FLUX.2 Pro', 'Black Forest Labs', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "input_images", "list": true, "max": 8},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "input_images", "list": true, "max": 8},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5"]},
     "resolution": {"field": "resolution", "values": ["0.5 MP", "1 MP", "2 MP", "4 MP"], "default": "1 MP"},
     "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"output_format": "png"}', 'The price grows with the reference images.'),
   (30, 'bytedance/seedream-4.5', 'Seedream 4.5', 'ByteDance', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 14},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "21:9"]},
     "resolution": {"field": "size", "values": ["2K", "4K"], "default": "2K"}
   }', '{"sequential_image_generation": "disabled", "max_images": 1}', ''),
   (40, 'google/nano-banana-pro', 'Nano Banana Pro', 'Google', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 14},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]},
     "resolution": {"field": "resolution", "values": ["1K", "2K", "4K"], "default": "2K"}
   }', '{"output_format": "png", "allow_fallback_model": false}', ''),
   (50, 'bytedance/seedream-4', 'Seedream 4', 'ByteDance', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 10},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 10},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "21:9"]},
     "resolution": {"field": "size", "values": ["1K", "2K", "4K"], "default": "2K"}
   }', '{"sequential_image_generation": "disabled", "max_images": 1}', ''),
   (60, 'black-forest-labs/flux-kontext-pro', 'FLUX.1 Kontext Pro', 'Black Forest Labs', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "input_image", "max": 1},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "input_image", "max": 1},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9", "9:21", "2:1", "1:2"]},
     "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"output_format": "png"}', ''),
   (70, 'google/nano-banana', 'Nano Banana', 'Google', '2027-03-15', '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 10},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 10},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]}
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Where frames and reference images exclude each other, the row has no referenceImages, because a video always starts
--- from a first frame.
+-- Video models. Where frames and reference images exclude each other, the row has no referenceImages: a video starts from a frame.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
-    "referenceImages": {"field": "reference_images", "list": true, "max": 5},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "firstFrame": {"field": "start_image"},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]}, "referenceImages": {"field": "reference_images", "list": true, "max": 5},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}
   }', '{}', 'Takes seven images, the frames included. <<<image_1>>> in the prompt stands for the first reference image.'),
   ('video', 20, 'google/veo-3.1-fast', 'Veo 3.1 Fast', 'Google', 'yes', '{
-    "prompt": {"field": "prompt"},
-    "negativePrompt": {"field": "negative_prompt"},
-    "firstFrame": {"field": "image"},
+    "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{}', ''),
   ('video', 30, 'pixverse/pixverse-v6', 'PixVerse V6', 'PixVerse', 'unknown', '{
-    "prompt": {"field": "prompt"},
-    "negativePrompt": {"field": "negative_prompt"},
-    "firstFrame": {"field": "image"},
+    "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"]},
     "resolution": {"field": "quality", "values": ["360p", "540p", "720p", "1080p"], "default": "720p"},
@@ -7879,101 +7589,78 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
     "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"generate_multi_clip_switch": false}', ''),
   ('video', 40, 'kwaivgi/kling-v3-video', 'Kling 3.0', 'Kuaishou', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
-    "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image"}, "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}
   }', '{}', ''),
   ('video', 50, 'kwaivgi/kling-v2.6', 'Kling 2.6', 'Kuaishou', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
     "firstFrame": {"field": "start_image"},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}
   }', '{}', 'Takes no last frame.'),
   ('video', 60, 'kwaivgi/kling-v2.5-turbo-pro', 'Kling 2.5 Turbo Pro', 'Kuaishou', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
-    "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image"}, "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
   }', '{}', ''),
   ('video', 70, 'kwaivgi/kling-v2.1', 'Kling 2.1', 'Kuaishou', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
     "firstFrame": {"field": "start_image", "required": true},
     "lastFrame": {"field": "end_image", "needs": ["firstFrame"], "forces": {"resolution": "1080p"}},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro"}, "order": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
   }', '{}', 'A last frame is possible in 1080p alone.'),
   ('video', 80, 'minimax/hailuo-02', 'Hailuo 02', 'MiniMax', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2000},
-    "firstFrame": {"field": "first_frame_image"},
+    "prompt": {"field": "prompt", "maxLength": 2000}, "firstFrame": {"field": "first_frame_image"},
     "lastFrame": {"field": "last_frame_image"},
     "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
     "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
   }', '{}', 'Ten seconds are possible in 768p alone.'),
   ('video', 90, 'minimax/hailuo-2.3', 'Hailuo 2.3', 'MiniMax', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2000},
-    "firstFrame": {"field": "first_frame_image"},
+    "prompt": {"field": "prompt", "maxLength": 2000}, "firstFrame": {"field": "first_frame_image"},
     "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
     "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
   }', '{}', 'Takes no last frame. Ten seconds are possible in 768p alone.'),
   ('video', 100, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
-    "prompt": {"field": "prompt"},
-    "negativePrompt": {"field": "negative_prompt"},
-    "firstFrame": {"field": "image"},
+    "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{}', 'Twice the price of Veo 3.1 Fast.'),
   ('video', 110, 'prunaai/p-video', 'P-Video', 'Pruna AI', 'unknown', '{
-    "prompt": {"field": "prompt"},
-    "firstFrame": {"field": "image"},
-    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "1:1"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 15, 20], "default": 5},
-    "audio": {"field": "save_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "save_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"draft": false, "fps": 24}', 'The lowest price: for drafts.'),
   ('video', 120, 'bytedance/seedance-2.5', 'Seedance 2.5', 'ByteDance', 'no', '{
-    "prompt": {"field": "prompt"},
-    "firstFrame": {"field": "image"},
-    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30], "default": 5},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"aspect_ratio": "adaptive", "output_format": "mp4", "watermark": false}', 'Refuses photographic faces, also generated ones.'),
   ('video', 130, 'bytedance/seedance-2.0', 'Seedance 2.0', 'ByteDance', 'no', '{
-    "prompt": {"field": "prompt"},
-    "firstFrame": {"field": "image"},
-    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{}', 'Refuses photographic faces, also generated ones.'),
   ('video', 140, 'bytedance/seedance-2.0-fast', 'Seedance 2.0 Fast', 'ByteDance', 'no', '{
-    "prompt": {"field": "prompt"},
-    "firstFrame": {"field": "image"},
-    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{}', 'Refuses photographic faces, also generated ones.');
 
 insert into keyframe.step_defaults (step, model) values
@@ -8112,7 +7799,8 @@ create policy webhook_events_all_client on keyframe.webhook_events as restrictiv
   using ((select keyframe_private.client_may('manage')));
 comment on policy webhook_events_all_client on keyframe.webhook_events is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+    and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
 
 -- keyframe.webhook_deliveries
@@ -8121,7 +7809,8 @@ create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as re
 comment on policy webhook_deliveries_all_client on keyframe.webhook_deliveries is 'Hides the rows from OAuth clients that may not see them.';
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+    and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
 
 -- keyframe.webhook_attempts
@@ -8129,7 +7818,8 @@ create policy webhook_attempts_all_client on keyframe.webhook_attempts as restri
   using ((select keyframe_private.client_may('manage')));
 comment on policy webhook_attempts_all_client on keyframe.webhook_attempts is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+    and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
 -- storage.objects
@@ -8160,6 +7850,20 @@ create policy keyframe_files_delete_client on storage.objects as restrictive for
 -- created (docs/decisions/0025-rights-are-made-last.md).
 
 select keyframe_private.revoke_all_rights();
+
+-- Every table has row-level security: without a policy nobody gets in.
+do $$
+declare
+  name regclass;
+begin
+  for name in
+    select c.oid from pg_class c
+    where c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind = 'r'
+      and not c.relrowsecurity
+  loop
+    execute format('alter table %s enable row level security', name);
+  end loop;
+end $$;
 
 grant usage on schema keyframe to anon, authenticated, service_role;
 grant usage on schema keyframe_private to authenticated, service_role;
@@ -8234,7 +7938,8 @@ to authenticated;
 
 -- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
 grant execute on function
-  keyframe_private.raise_error, keyframe_private.refuse, keyframe_private.has_visible_character, keyframe_private.is_one_line,
+  keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
+  keyframe_private.has_visible_character, keyframe_private.is_one_line,
   keyframe_private.is_plain_text,
   keyframe_private.is_reference_path,
   keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json,
@@ -8244,8 +7949,8 @@ grant execute on function keyframe_private.claims_for_server to service_role;
 
 -- supabase/schemas/99_time_limits.sql
 
--- How long a request of a user may take in the database. The Data API takes statement_timeout from the function that it calls; the limit
--- of the role (8 s on the hosted platform) stays above both. A recovery, which may write thousands of rows, has that one.
+-- How long a request of a user may take in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
+-- write thousands of rows, has that one.
 
 do $$
 declare

@@ -3,6 +3,20 @@
 
 select keyframe_private.revoke_all_rights();
 
+-- Every table has row-level security: without a policy nobody gets in.
+do $$
+declare
+  name regclass;
+begin
+  for name in
+    select c.oid from pg_class c
+    where c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind = 'r'
+      and not c.relrowsecurity
+  loop
+    execute format('alter table %s enable row level security', name);
+  end loop;
+end $$;
+
 grant usage on schema keyframe to anon, authenticated, service_role;
 grant usage on schema keyframe_private to authenticated, service_role;
 grant usage on schema keyframe_worker to service_role;
@@ -76,7 +90,8 @@ to authenticated;
 
 -- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
 grant execute on function
-  keyframe_private.raise_error, keyframe_private.refuse, keyframe_private.has_visible_character, keyframe_private.is_one_line,
+  keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
+  keyframe_private.has_visible_character, keyframe_private.is_one_line,
   keyframe_private.is_plain_text,
   keyframe_private.is_reference_path,
   keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json,

@@ -1,5 +1,4 @@
--- The models that serve a step, how each one takes our inputs, and the default of each step. An administrator edits rows in Studio; no
--- deploy is needed. 95_shipped_rows.sql has the rows of a new database.
+-- The models that serve a step, and the default of each. An administrator edits rows in Studio. 95_shipped_rows.sql has the first ones.
 
 create table keyframe.models (
   step keyframe.generation_step not null,
@@ -45,7 +44,6 @@ comment on column keyframe.models.output is 'Where the file is in what the model
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
-alter table keyframe.models enable row level security;
 
 create table keyframe.step_defaults (
   step keyframe.generation_step primary key,
@@ -55,7 +53,6 @@ create table keyframe.step_defaults (
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 comment on column keyframe.step_defaults.step is 'first-frame, last-frame or video.';
 comment on column keyframe.step_defaults.model is 'An enabled model of this step.';
-alter table keyframe.step_defaults enable row level security;
 
 -- A default can be chosen only among enabled models, and stays one until another is chosen.
 create function keyframe_private.require_enabled_default()
@@ -63,17 +60,18 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   perform from keyframe.models m where m.step = new.step and m.model = new.model and m.enabled for share;
   if not found then
-    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.', new.step, new.model
+    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.',
+      new.step, new.model
       using errcode = 'check_violation', constraint = 'default_is_enabled';
   end if;
   return new;
 end $$;
 
--- A step is never without a default: a start that names no model would have none.
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.', old.step, old.step
+  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+    old.step, old.step
     using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end $$;
 
@@ -112,8 +110,7 @@ begin
 end $$;
 comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
--- Predictions follow the name of their model. No foreign key: everybody's starts would wait for a transaction that holds the model. At the
--- end of the transaction, so that what was started meanwhile follows too; a start that commits later still fails when it is claimed.
+-- No foreign key: everybody's starts would wait for a transaction that holds the model. Deferred: starts of this time follow too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -3,8 +3,7 @@
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
--- A submit needs its model, a store the host and the model of the output (all models may have one host), a poll the provider. Claims take
--- tasks by resource, because thousands that wait for one must not hide those of another.
+-- A submit needs its model, a store the output's host and model, a poll the provider: thousands that wait for one hide no other's task.
 create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
@@ -61,14 +60,18 @@ create table keyframe.predictions (
   constraint frames_are_predictions check (
     input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
     and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
-  constraint video_has_a_first_frame check (step <> 'video' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
-  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
-  constraint only_video_has_a_last_frame check (step = 'video' or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
+  constraint video_has_a_first_frame check (step <> 'video'
+    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
+  constraint first_frame_builds_on_no_frame check (step <> 'first-frame'
+    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
+  constraint only_video_has_a_last_frame check (step = 'video'
+    or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
   constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
     check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
-  constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded') or started_at is not null),
+  constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded')
+    or started_at is not null),
   constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
@@ -82,7 +85,8 @@ create table keyframe.predictions (
   constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded
     check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
   constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
-  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
+  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
+    and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
     least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
@@ -90,9 +94,8 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue
--- contain. Free space still keeps five of six row versions on the same page, against one of eight without it. Vacuum runs at 2 %
--- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
+-- About five updates in the life of a row, none HOT (each sets status or next_attempt_at). Free space keeps five of six row versions on
+-- their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
@@ -142,11 +145,11 @@ create index predictions_active_owner_idx on keyframe.predictions (owner_id) whe
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
-create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
+create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url),
+  next_attempt_at)
   where admitted_at is not null and completed_at is null;
 -- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
-alter table keyframe.predictions enable row level security;
 
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
@@ -156,7 +159,6 @@ create table keyframe_private.prediction_moves (
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
 comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
-alter table keyframe_private.prediction_moves enable row level security;
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
@@ -164,7 +166,6 @@ insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images or was interrupted: it is submitted again
   ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
 
--- Refuses a move of the status that is not in prediction_moves.
 create function keyframe_private.guard_prediction_move()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -174,8 +175,7 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to
--- a model.
+-- An ended one is history, except `hidden` and its model's new name. Another's input changes only when it moves to a model while queued.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -202,4 +202,152 @@ begin
     case when old.completed_at is null then 'A prediction keeps its input.'
       else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
+end $$;
+
+-- The images that a prediction is made with.
+
+create table keyframe_private.prediction_images (
+  prediction_id uuid not null references keyframe.predictions on delete cascade,
+  role text not null,
+  position integer not null default 1,
+  path text,
+  source_prediction_id uuid references keyframe.predictions on delete set null,
+  primary key (prediction_id, role, position),
+  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
+  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
+  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
+);
+comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
+comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
+comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
+comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
+create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
+create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
+  where source_prediction_id is not null;
+
+create function keyframe_private.images_of(input jsonb)
+returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
+    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
+    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
+    union all
+    select 'reference', i.number::integer, i.path, null
+    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
+end $$;
+comment on function keyframe_private.images_of is 'The images that an input names, also when the rows in prediction_images are deleted.';
+
+create function keyframe_private.has_images(input jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
+end $$;
+comment on function keyframe_private.has_images is 'Whether an input has an image. A last frame comes only beside a first frame.';
+
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  used text;
+begin
+  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
+    perform keyframe_private.keep_reference(used, new.owner_id);
+  end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  return null;
+end $$;
+
+create function keyframe_private.images_json(prediction uuid)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'role', i.role,
+      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+      'name', coalesce(substr(i.path, 10), source.output_path)
+    ) order by i.role, i.position), '[]')
+    from keyframe_private.prediction_images i
+    left join keyframe.predictions source on source.id = i.source_prediction_id
+    where i.prediction_id = prediction
+  );
+end $$;
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made the image is deleted.';
+
+-- Takes: the succeeded predictions of a step, of which a project selects one.
+
+create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+returns uuid language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
+    (select p.id from keyframe.predictions p
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     order by p.created_at desc, p.id desc
+     limit 1));
+end $$;
+comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without a take.';
+
+create function keyframe_private.shown_takes(project uuid)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
+end $$;
+comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
+
+create function keyframe_private.require_success(take keyframe.predictions)
+returns void language plpgsql immutable set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if(take.status in ('failed', 'canceled'), 'frame_not_ready',
+    format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+      case when take.status = 'failed' then 'failed' else 'was canceled' end));
+  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready',
+    format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+      case when take.status = 'storing' then 'processing' else take.status::text end));
+end $$;
+comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
+
+-- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
+create function keyframe_private.require_selected_takes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  selected record;
+  take keyframe.predictions;
+begin
+  for selected in
+    select s.* from (values
+      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
+      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
+      ('video', new.selected_video_id, old.selected_video_id)
+    ) s (step, id, before)
+    where s.id is not null and s.id is distinct from s.before
+  loop
+    select p.* into take from keyframe.predictions p
+    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
+    for key share; -- it is not deleted before this transaction ends
+    if not found then
+      perform keyframe_private.raise_error('not_found',
+        format('There is no %s prediction %s in this project.', selected.step, selected.id));
+    end if;
+    perform keyframe_private.require_success(take);
+  end loop;
+  return new;
+end $$;
+
+-- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
+create function keyframe_private.unselect_deleted_take()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id),
+    selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+      selected_video_id = nullif(p.selected_video_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
+  return null;
 end $$;

@@ -1,7 +1,6 @@
 -- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
 
--- No foreign keys: a row stays when its prediction, project or account is deleted. About three updates in the life of a row, of which
--- the last is HOT if its page has free space.
+-- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
   id bigint generated always as identity primary key,
   owner_id uuid not null,
@@ -32,14 +31,16 @@ create table keyframe_private.provider_submits (
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
   constraint search_has_a_task check ((search_task is null) = (search_due_at is null)),
-  constraint search_only_while_unanswered check (search_due_at is null or (submitted_at is not null and answered_at is null and ended_at is null)),
+  constraint search_only_while_unanswered check (search_due_at is null
+    or (submitted_at is not null and answered_at is null and ended_at is null)),
   constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
   -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
-  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000 and cost_micros between 0 and 1000000000000)
+  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
+    and cost_micros between 0 and 1000000000000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
@@ -75,21 +76,19 @@ create index provider_submits_created_at_idx on keyframe_private.provider_submit
 create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
-alter table keyframe_private.provider_submits enable row level security;
 
--- The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null,
+    search_task = null, cancel_due_at = null,
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
-comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
+comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
 
--- No run exists, also when the lease of the prediction has gone. Locks the prediction first, as all that records results. Does nothing
--- without an attempt.
+-- Also when the prediction's lease has gone. Locks the prediction first, as all that records results. No-op if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -101,8 +100,8 @@ begin
 end $$;
 comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
 
--- The submit of the run's attempt, unless that has another run or had none: then the run gets a row of its own, at the same prices and
--- whatever the budget, because it exists. A run from the provider's list names no attempt: is_found allows any that has no answer.
+-- A submit that has another run or had none leaves the run a row of its own, at the same prices and whatever the budget: it exists.
+-- A run from the provider's list names no attempt: is_found allows any that has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -137,8 +136,8 @@ exception when unique_violation then
 end $$;
 comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
 
--- A prediction leaves the queue, ends or is deleted. What is not submitted will not be. Provider runs of submits without an answer are
--- searched for, once no worker can be submitting any more. When it ends or is deleted, its provider runs that go on are cancelled.
+-- A prediction leaves the queue, ends or is deleted. Unanswered submits are searched for once no worker can be submitting any more.
+-- When it ends or is deleted, its provider runs that go on are cancelled.
 create function keyframe_private.abandon_submits()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -158,9 +157,8 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a text alone
--- does not. A claim commits before its submit, so every candidate for a run in the list is in the table. The search begins minutes before
--- the submit by the provider's clock; after an hour the provider deletes the inputs of runs.
+-- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. A claim commits before
+-- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -181,7 +179,8 @@ comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no o
 create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin
-  perform keyframe_private.end_submit(s.id, case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
+  perform keyframe_private.end_submit(s.id,
+    case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits s
   where s.prediction_id = record_search_ended.prediction_id and s.attempt between first_attempt and last_attempt and s.is_unanswered;
   return found;

@@ -1,7 +1,6 @@
 -- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
 
--- Only acknowledged_at is updated, so no kick waits for another. A kick is invisible until its transaction commits, so others may
--- kick too. Unlogged, like pg_net's tables: after a crash its ids restart, and an old id would refer to another request.
+-- Only acknowledged_at is updated, so no kick waits for another. Unlogged, as pg_net's tables, whose ids restart after a crash.
 create unlogged table keyframe_private.kicks (
   id bigint generated always as identity primary key,
   function_name text not null,
@@ -20,10 +19,8 @@ comment on column keyframe_private.kicks.error is 'Why it could not be made.';
 comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
 create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
-alter table keyframe_private.kicks enable row level security;
 
--- New work needs no kick while its worker runs. Unlogged: after a crash no worker is running. Free space on the page keeps the update of
--- each claim in place.
+-- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
 create unlogged table keyframe_private.worker_heartbeats (
   function_name text primary key,
   alive_until timestamptz not null default '-infinity',
@@ -35,15 +32,14 @@ comment on column keyframe_private.worker_heartbeats.function_name is 'The worke
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
-alter table keyframe_private.worker_heartbeats enable row level security;
 
--- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
--- It never fails the claim: without a heartbeat the sweep kicks a worker that runs already.
+-- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   at constant timestamptz := clock_timestamp();
-  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
+    else '-infinity' end;
 begin
   -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
   insert into keyframe_private.worker_heartbeats (function_name, claimed_at)
@@ -67,7 +63,6 @@ exception when others or assert_failure then
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
--- It never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -102,10 +97,9 @@ exception when others then
   insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
   return false;
 end $$;
-comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
+comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
 
--- It takes no lock: while a transaction that has kicked stays open, others may kick too. Times in the future are from before the clock was
--- set back.
+-- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -127,7 +121,6 @@ begin
 end $$;
 comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
 
--- New work for generate: an admitted prediction, an output to store, a run to cancel.
 create function keyframe_private.kick_generate()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -1,8 +1,7 @@
--- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When
--- that raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+-- Claiming tasks: due rows are locked without waiting, then leased by one statement for each kind. When that raises, they are leased one
+-- by one, and the one that raises is set aside: one bad row costs nobody else a claim.
 
--- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
--- statistic expects.
+-- `order by` and `limit` in the order of an index leave no cheaper plan than its first entry, however many rows a statistic expects.
 create function keyframe_private.has_due_task(at timestamptz)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -21,7 +20,8 @@ begin
     order by s.cancel_due_at limit 1) <= at, false)
   or (coalesce((
       select r.due_at from keyframe_private.file_removals r
-      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)) order by r.due_at limit 1) <= at, false)
+      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at))
+      order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end $$;
 comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
@@ -35,14 +35,13 @@ begin
 end $$;
 comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
 
--- Or it was submitted as often as attempt can count.
 create function keyframe_private.is_exhausted(prediction keyframe.predictions)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end $$;
-comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
+comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause. Also when attempt can count no further.';
 
 -- What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
 create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
@@ -68,17 +67,15 @@ begin
         perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
     exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
 end $$;
 comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
 
--- A submit is in the ledger before it is made: its waiting row, which is locked too. What somebody holds, what is set aside and what is
--- exhausted is left out before the limit, so that many of them leave room for others. owner null: those of all owners but full_owners.
+-- What is locked, set aside or exhausted is left out before the limit, so that many of them leave room for others. A waiting submit is
+-- locked with its prediction. owner null: those of all owners but full_owners.
 create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
 returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer) language plpgsql volatile set search_path = '' as $$
 begin
@@ -128,7 +125,6 @@ begin
 end $$;
 comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
 
--- Walks the index of predictions from resource to resource: one probe each, however many of them wait.
 create function keyframe_private.due_resources(at timestamptz)
 returns table (resource text, due_at timestamptz) language plpgsql volatile set search_path = '' as $$
 declare
@@ -151,12 +147,11 @@ begin
   return query
     select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
 end $$;
-comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
+comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when: one probe of the index for each resource, however many rows wait.';
 
--- At most max_rows, of about 256 kB. room says how many more may begin at a resource: { all, new: of owners without an entry, each: of one
--- of those, owners: { id: count } }; the resource '' stands for those without an entry. Each resource leaves two rows, or an equal part, to
--- each that follows. Those that wait longest come first; among those late by seconds chance decides, because the first row of one may be a
--- row that nobody can take.
+-- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
+-- those, owners: { id: count } }; '' stands for those without an entry. Each resource leaves two rows, or an equal part, to each that
+-- follows. Longest wait first; among those late by seconds chance decides, because the first row of one may be one that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
 returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
 declare
@@ -261,56 +256,38 @@ begin
 end $$;
 comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
 
-create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
+create function keyframe_private.lease_submits(kind text, ids bigint[], due_at timestamptz)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 declare
   tasks jsonb[];
 begin
-  with claimed as (
-    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+  with leased as (
+    update keyframe_private.provider_submits s
+    set cancel_due_at = case kind when 'cancel' then lease_submits.due_at else s.cancel_due_at end,
+        search_due_at = case kind when 'search' then lease_submits.due_at else s.search_due_at end
     where s.id = any (ids) returning s.*
   )
-  select array_agg(jsonb_build_object(
-    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
-    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
-  ))
-  into tasks from claimed c;
+  select array_agg(case kind when 'search' then l.search_task else '{}' end
+    || jsonb_build_object('task', kind, 'resource', kind, 'owner_id', l.owner_id, 'id', l.prediction_id, 'attempt', l.attempt)
+    || case kind when 'cancel' then jsonb_build_object('provider_prediction_id', l.provider_prediction_id)
+      else jsonb_build_object('step', l.step, 'model', l.model, 'search_attempt', l.attempt, 'search_since', l.submitted_at) end)
+  into tasks from leased l;
   return tasks;
 end $$;
-comment on function keyframe_private.lease_cancellations is 'Leases provider runs to cancel, as tasks.';
-
-create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
-declare
-  tasks jsonb[];
-begin
-  with claimed as (
-    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
-    where s.id = any (ids) returning s.*
-  )
-  select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
-    'search_attempt', c.attempt, 'search_since', c.submitted_at
-  ))
-  into tasks from claimed c;
-  return tasks;
-end $$;
-comment on function keyframe_private.lease_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
+comment on function keyframe_private.lease_submits is 'Leases submits whose provider runs are to be cancelled, or searched for because no later submit of their prediction does, as tasks.';
 
 create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 begin
   return case kind
     when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
-    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
-    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
     when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+    else keyframe_private.lease_submits(kind, subjects::bigint[], at + make_interval(secs => lease_seconds))
   end;
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes
--- it.
+-- The triggers of these rows wait at most 100 ms for a lock. Out of time, one row at a time shows which one takes it.
 create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -334,9 +311,7 @@ begin
         tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
         leased := leased || one;
       exception when others or query_canceled or assert_failure then
-        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-          raise; -- canceled by hand
-        end if;
+        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
         return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
       end;
     end loop;
@@ -345,9 +320,64 @@ begin
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
   if kind = 'remove' and tasks is not null then -- one task of all its files
-    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+    return next tasks[1] || jsonb_build_object('files',
+      (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
   else
     return query select unnest(tasks);
   end if;
 end $$;
 comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises or one_by_one, one by one, and sets aside those that raise or take all the time of the call.';
+
+-- The call of `generate`: claims tasks, or waits for one that becomes due.
+
+-- A check here costs a fraction of a call; checks take a tenth of the time at most. One call of each worker waits, others return at once.
+create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
+  checked_at timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
+    return;
+  end if;
+  loop
+    checked_at := clock_timestamp();
+    exit when case function_name
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
+    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
+    perform pg_sleep(rest);
+  end loop;
+end $$;
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
+
+-- A lease expires at next_attempt_at: a worker that dies only delays a task. room: as choose_due has it. one_by_one: after a timeout.
+create function keyframe_worker.claim_predictions(
+  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  room jsonb default '{}', one_by_one boolean default false)
+returns setof jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  at timestamptz;
+  chosen record;
+  files text[];
+begin
+  perform keyframe_private.wait_for_due('generate', wait_ms);
+  -- Not now(): what became due during the wait is later than that.
+  at := clock_timestamp();
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
+
+  if max_rows <= 0 then
+    return; -- a heartbeat only
+  end if;
+  perform keyframe_private.add_submits_after_lost_leases(at);
+  for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
+    exit when keyframe_private.is_out_of_time();
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at, one_by_one);
+  end loop;
+  files := keyframe_private.choose_removals(at);
+  if files <> '{}' and not keyframe_private.is_out_of_time() then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at, one_by_one);
+  end if;
+end $$;
+comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';

@@ -1,7 +1,6 @@
 -- Files that no row names are removed by `generate`, through Storage.
 
--- Recorded in the transaction that makes the file unused, because Storage deletes only through its own API, outside any transaction. Every
--- row is updated and deleted, never in place, and each claim must skip the dead entries until vacuum runs.
+-- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each claim must skip the dead entries until it runs.
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
@@ -18,7 +17,6 @@ comment on column keyframe_private.file_removals.lease_token is 'The lease of th
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
-alter table keyframe_private.file_removals enable row level security;
 
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
@@ -45,7 +43,6 @@ returns void language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
 
--- A prediction ends while its output is being copied.
 create function keyframe_private.remove_partial_output()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -53,7 +50,6 @@ begin
   return null;
 end $$;
 
--- Removes their outputs, and the reference images that no other prediction and no project uses.
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -83,7 +79,6 @@ begin
   return null;
 end $$;
 
--- A project is deleted: removes its reference image, unless a prediction or another project uses it.
 create function keyframe_private.remove_deleted_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -130,7 +125,6 @@ begin
 end $$;
 comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
--- Files that are used again are kept.
 create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -153,9 +147,8 @@ begin
   return case when leased is not null then
     array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end $$;
-comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task.';
+comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task, except files that are used again.';
 
--- `refused`: a list of {bucket, name}.
 create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
 returns integer language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -172,7 +165,7 @@ begin
   get diagnostics counted = row_count;
   return counted;
 end $$;
-comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done. `refused`: a list of {bucket, name}.';
 
 -- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
@@ -185,8 +178,7 @@ declare
 begin
   for owner, names in
     with images as (
-      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless a server uploaded it for a user
-      -- and stopped before assign_upload.
+      -- A file without a user's id is an administrator's and is kept, unless a server stopped before assign_upload.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
       cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
@@ -205,8 +197,7 @@ begin
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
-    -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
-    -- recorded. An owner's open transaction leaves them to the next run.
+    -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
     continue when not keyframe_private.take_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', image.name from unnest(names) as image (name)

@@ -5,8 +5,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   candidate keyframe.predictions;
 begin
-  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
-  -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
+  -- The project first, as when it is deleted. One that is being deleted counts as deleted: a start must not wait for a deletion.
   perform from keyframe.projects o
   where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
@@ -16,31 +15,32 @@ begin
   if candidate.id is null then
     perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
   elsif candidate.step = 'video' then
-    perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
+    perform keyframe_private.raise_error('unsupported_input',
+      format('The prediction %s is a video. Name a first frame or a last frame.', frame));
   end if;
   perform keyframe_private.require_success(candidate);
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than
--- its bucket takes, and if its pixels are noted, which the API does after it has checked them.
+-- Storage checks neither an image's bytes nor, when it comes in chunks, its size: here it needs noted pixels and its bucket's size limit.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
   file record;
 begin
-  if keyframe_private.is_reference_path(path) is not true then
-    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
-  end if;
+  perform keyframe_private.raise_if(keyframe_private.is_reference_path(path) is not true, 'invalid_request',
+    'The path of an uploaded image must have the shape projects/<file_name>.');
   select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
   join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+    perform keyframe_private.raise_error('not_found',
+      'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
   elsif file.bytes > file.most then
-    perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
+    perform keyframe_private.raise_error('unsupported_input',
+      format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
       path, ceil(file.bytes / 1048576.0), file.most / 1048576));
   elsif file.bytes is null or file.width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
@@ -76,7 +76,6 @@ begin
 end $$;
 comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
 
--- `used` names the image controls that are used.
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -101,31 +100,28 @@ begin
     where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
-    if control.value is null and not control.is_used then
-      perform keyframe_private.raise_error('unsupported_input',
-        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
-    end if;
+    perform keyframe_private.raise_if(control.value is null and not control.is_used, 'unsupported_input',
+      format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-        if other = any (used) or asked ? other then
-          perform keyframe_private.raise_error('unsupported_input',
-            format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
-        end if;
+        perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.',
+            chosen.model, control.name, other));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-        if not (other = any (used) or asked ? other) then
-          perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
-        end if;
+        perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
+          format('%s takes %s only together with %s.', chosen.model, control.name, other));
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
       and not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
+      perform keyframe_private.refuse_input(chosen,
+        format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
         keyframe_private.describe_control(control.rule)), control.name, control.value);
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for.';
+comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for. `used` names the image controls that are used.';
 
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -151,7 +147,8 @@ begin
     loop
       if complete -> forced.name <> forced.value then
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name, forced.value #>> '{}',
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name,
+            forced.value #>> '{}',
           keyframe_private.quote_value(complete ->> forced.name)));
       end if;
       complete := complete || jsonb_build_object(forced.name, forced.value);
@@ -214,7 +211,8 @@ comment on function keyframe_private.resolve_frame is 'A frame as fields of an i
 -- Immutable, so the plan of a session has the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
-  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
+    'referenceImagePaths']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 comment on function keyframe_private.input_fields is 'The fields that an input can have.';
@@ -225,20 +223,16 @@ declare
   asked jsonb := input;
   unwanted text;
 begin
-  if jsonb_typeof(input) is distinct from 'object' then
-    perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
-  end if;
-  if input - keyframe_private.input_fields() <> '{}' then
-    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
-  end if;
+  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
+  perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
+    'input has a field that no model has.');
 
   foreach unwanted in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
     when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
   loop
-    if input ->> unwanted is not null then
-      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
-    end if;
+    perform keyframe_private.raise_if(input ->> unwanted is not null, 'unsupported_input',
+      format('A %s is not made with a frame: leave out %s.', step, unwanted));
   end loop;
 
   if asked ->> 'prompt' is null then
@@ -268,7 +262,8 @@ begin
   if step = 'video' then
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
     if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
-      perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+      perform keyframe_private.raise_error('frame_not_ready',
+        'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
     end if;
   end if;
   return asked;
@@ -283,7 +278,8 @@ declare
   images constant jsonb := jsonb_build_object(
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
     'referenceImagePaths', asked -> 'referenceImagePaths')
-    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath', 'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
+      'lastFrameImagePath', asked -> 'lastFrameImagePath'));
   values_asked jsonb := jsonb_strip_nulls(asked - array[
     'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
   -- A last frame keeps the look of the first frame, which is one of its references.
@@ -297,7 +293,8 @@ declare
   ], null);
 begin
   if reference_count > most then
-    perform keyframe_private.refuse_input(chosen, format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
+    perform keyframe_private.refuse_input(chosen,
+      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
       'referenceImages');
   end if;

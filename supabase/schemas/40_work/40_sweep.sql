@@ -1,6 +1,5 @@
 -- The sweep finds overdue work, so a lost kick only delays it.
 
--- At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -30,10 +29,9 @@ begin
       ) d
     ) t);
 end $$;
-comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
+comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often. At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.';
 
--- Walks the index from owner to owner: one probe each, however long the line. Descending, because recent admissions leave dead entries at
--- the start of each owner's range.
+-- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
@@ -52,8 +50,8 @@ begin
 end $$;
 comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- Looks at the waiting owners from a random id downwards, then from the top, at some twice: otherwise as many owners without a free slot as
--- it looks at would block all behind them. Leaves out owners whose slots are locked: their transaction fills them, or the next sweep does.
+-- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them. Owners whose slots
+-- are locked are left to that transaction, or the next sweep.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -74,9 +72,7 @@ begin
         perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
     exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -84,7 +80,6 @@ begin
 end $$;
 comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- It waits for nobody, another sweep included: it leaves out what others hold, and what one row raises.
 create function keyframe_private.sweep()
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -98,4 +93,4 @@ begin
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end $$;
-comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron. Waits for nobody: leaves out what others hold, and rows that raise.';

@@ -1,7 +1,6 @@
 -- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
--- each day, step and model, and one for each day and project in project_costs.
+-- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
@@ -32,7 +31,6 @@ comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is 
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
-alter table keyframe_private.daily_costs enable row level security;
 
 create table keyframe_private.project_costs (
   id bigint generated always as identity primary key,
@@ -55,7 +53,6 @@ comment on column keyframe_private.project_costs.settled_micros is 'What they ha
 comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
-alter table keyframe_private.project_costs enable row level security;
 
 -- Everybody's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
@@ -75,7 +72,6 @@ comment on column keyframe_private.costs.settled_micros is 'What the others have
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
--- Leaves out merged rows that others have locked: then there are several for a while.
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -120,7 +116,7 @@ begin
   ) c
   group by c.owner_id, c.day, c.project_id;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''.';
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''. Leaves out merged rows that others have locked: then there are several for a while.';
 
 create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -153,8 +149,7 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
--- when it is unknown. Null for another user's.
+-- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -162,7 +157,8 @@ begin
     select json_build_object(
       'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
       'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0
+          else s.most_micros end)) end,
       'currency', 'USD',
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
@@ -176,6 +172,72 @@ create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge',
+      'select keyframe_private.merge_cost_rows($1)');
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
+
+-- What a user has used and spent.
+
+-- Planned for the days of each call: a plan for any days reads many rows one by one.
+create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
+begin
+  return (
+    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
+      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+      from (
+        select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
+        from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
+        union all
+        select d.project_id, d.predictions, d.settled_micros, d.held_micros, d.unknown_micros
+        from keyframe_private.daily_costs d
+        where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
+      ) c
+      group by 1 order by 3 desc, 1 limit 1000) g);
+end $$;
+comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the 1,000 that cost most.';
+
+-- From one day to another, both included. Costs a token for each day by project, otherwise one for each month begun.
+create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  today constant date := (now() at time zone 'UTC')::date;
+  first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
+  last_day constant date := coalesce(to_day, today);
+  days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
+  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
+  groups json;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(last_day < first_day or last_day - first_day > 400, 'invalid_request',
+    'from must not be after to, and they may be at most 400 days apart.');
+  if group_by = 'project' then
+    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
+  else
+    select json_agg(g order by g.key) into groups from (
+      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
+        sum(c.predictions) as predictions,
+        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
+          keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+      from keyframe_private.costs c
+      where c.owner_id = auth.uid() and c.day between first_day and last_day
+      group by 1) g;
+  end if;
+  return json_build_object(
+    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'budgets', (
+      select coalesce(json_agg(json_build_object(
+        'scope', b.scope, 'period', b.period, 'limitMicros', b.limit_micros, 'settledMicros', b.settled_micros, 'heldMicros', b.held_micros,
+        'availableMicros', b.available_micros, 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
+      from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';

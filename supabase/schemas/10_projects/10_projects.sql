@@ -1,3 +1,35 @@
+-- A film: ordered shots. A project is one shot, in one film or in none.
+
+create table keyframe.films (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null default auth.uid() references auth.users on delete cascade,
+  title text not null constraint title_has_1_to_200_characters check (char_length(title) between 1 and 200),
+  description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line check (keyframe_private.is_one_line(title)),
+  constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint films_id_owner_id_key unique (id, owner_id)
+);
+comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on column keyframe.films.id is 'Named by filmId in the API.';
+comment on column keyframe.films.owner_id is 'The user whose film it is.';
+comment on column keyframe.films.title is 'One line of at most 200 characters.';
+comment on column keyframe.films.description is 'Free text.';
+comment on column keyframe.films.created_at is 'When it was created.';
+comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
+create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
+
+create function keyframe_private.stamp_film()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  return new;
+end $$;
+
 -- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
 create function keyframe_private.is_reference_path(path text)
@@ -35,8 +67,7 @@ create table keyframe.projects (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint projects_id_owner_id_key unique (id, owner_id),
   constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
-  -- Deferrable, so that it is checked after the statement that orders a film, not after each row. Not unique: then an order would lock its
-  -- projects as a deletion does, and a start that uses frames of two of them could deadlock with it.
+  -- Deferrable: checked after the statement that orders a film. Not unique: a start that uses frames of two shots could deadlock with it.
   constraint one_shot_per_position_of_a_film
     exclude using btree (film_id with =, owner_id with =, film_position with =) deferrable,
   constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
@@ -61,9 +92,7 @@ create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, cr
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
 -- To find out whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
-alter table keyframe.projects enable row level security;
 
--- An administrator's insert may leave out the owner while there is exactly one user.
 create function keyframe_private.complete_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -80,8 +109,7 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   old.film_position := new.film_position; -- the order of a film is the film's
   if old is distinct from new then
-    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the
-    -- last change.
+    -- The API's ETag is this time in milliseconds, so every change moves it; now() may be before the last change.
     new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
   return new;
@@ -107,18 +135,14 @@ begin
     return new;
   end if;
   update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
   select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
-  if shots.number >= keyframe_private.max_shots() then
-    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
-  end if;
+  perform keyframe_private.raise_if(shots.number >= keyframe_private.max_shots(), 'invalid_request',
+    format('A film has at most %s shots.', keyframe_private.max_shots()));
   new.film_position := shots.last + 1;
   return new;
 end $$;
 
--- A shot is deleted: the film's version moves.
 create function keyframe_private.stamp_film_of_deleted_shot()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -128,3 +152,68 @@ end $$;
 
 create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
 comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
+
+-- Deletions of projects. One with many predictions is deleted in parts.
+
+create function keyframe_private.deleted_projects()
+returns uuid[] language plpgsql stable security definer set search_path = '' as $$
+begin
+  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+end $$;
+comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
+
+-- What runs would be paid for and thrown away. Administrators may, and so does the deletion of the account: then runs are cancelled.
+create function keyframe_private.guard_project_deletion()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
+  perform keyframe_private.raise_if(
+    exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null), 'generation_in_progress',
+    'A generation of this project is still running. Cancel it or wait for its end, then delete the project.');
+  perform keyframe_private.raise_if(exists (
+    select from keyframe.predictions source
+    join keyframe_private.prediction_images i on i.source_prediction_id = source.id
+    join keyframe.predictions p on p.id = i.prediction_id
+    where source.project_id = old.id and p.completed_at is null), 'generation_in_progress',
+    'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.');
+  return old;
+end $$;
+
+-- More predictions than one request may delete: delete_parts deletes the rest. The owner no longer sees the project.
+create function keyframe_private.delete_in_parts()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
+  if before + more <= 1000 then
+    perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
+    return old;
+  end if;
+  update keyframe.projects p set deleted_at = now(), film_id = null where p.id = old.id;
+  return null;
+end $$;
+
+create function keyframe_private.delete_parts(max_rows integer default 2000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- Project by project, the first deleted first, each from its index.
+  perform keyframe_private.prune_rows('keyframe.predictions', 'o.id', format($w$o.id = any (array(
+      select d.id from keyframe.projects p
+      cross join lateral (
+        select x.id from keyframe.predictions x
+        where x.project_id = p.id and not keyframe_private.is_set_aside('prune', 'delete keyframe.predictions ' || x.id, now())
+        limit %1$s for update skip locked) d
+      where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
+    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
+      max_rows);
+end $$;
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';

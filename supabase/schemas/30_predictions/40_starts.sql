@@ -9,7 +9,8 @@ begin
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
   if not found then
-    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+    perform keyframe_private.raise_error('unsupported_input',
+      format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -33,7 +34,8 @@ begin
   for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
     begin
       if keyframe_private.costs_no_more(
-        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros, asked_micros)
+        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros,
+          asked_micros)
       then
         return candidate;
       end if;
@@ -57,9 +59,7 @@ begin
   select p.* into project from keyframe.projects p
   where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -86,7 +86,6 @@ begin
   return keyframe_private.resolve_start(new);
 end $$;
 
--- Gives a new prediction one of its owner's slots, or leaves it in the line.
 create function keyframe_private.admit_or_queue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -103,8 +102,7 @@ begin
   return new;
 end $$;
 
--- Refuses the identifier of an earlier prediction that left an event, a submit to the provider, or a file to remove: they
--- would be taken for those of the new one. After the insert, which has waited for a deletion under way.
+-- What an earlier prediction left would be taken for the new one's. After the insert, which has waited for a deletion under way.
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -119,7 +117,90 @@ begin
       select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
         and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
-    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
   end if;
   return null;
 end $$;
+
+-- Fairness: an owner has max_active_per_owner slots. Waiting rows are outside the index of the queue: a long line costs others nothing.
+
+-- Valid only while the owner's lock `slots` is held. An open transaction holds up its own owner alone.
+create function keyframe_private.free_slots(owner uuid)
+returns integer language plpgsql volatile set search_path = '' as $$
+begin
+  return (
+    select coalesce((select s.max_active_per_owner from keyframe_private.settings s), 0) - count(*)::integer
+    from keyframe.predictions p
+    where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null
+  );
+end $$;
+comment on function keyframe_private.free_slots is 'How many more predictions of this owner may start.';
+
+create function keyframe_private.deadline_of(step keyframe.generation_step)
+returns interval language plpgsql stable set search_path = '' as $$
+begin
+  return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
+end $$;
+comment on function keyframe_private.deadline_of is 'How long a prediction of this step may take once admitted.';
+
+create function keyframe_private.admit_waiting(owner uuid)
+returns integer language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moment timestamptz;
+  slots integer;
+  admitted integer;
+begin
+  perform keyframe_private.take_lock('slots', owner);
+  -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
+  moment := clock_timestamp();
+  slots := keyframe_private.free_slots(owner);
+  if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
+    return 0;
+  end if;
+  update keyframe.predictions p
+  set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
+  -- An array is computed once. A join with the subquery may run it again for each row and admit too many.
+  where p.id = any (array(
+    select w.id from keyframe.predictions w
+    where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+    order by w.created_at, w.id
+    limit slots
+    for update skip locked)); -- a locked row is being cancelled; the next one takes its turn
+  get diagnostics admitted = row_count;
+  return admitted;
+end $$;
+comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
+
+-- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: the sweep tries it again.
+create function keyframe_private.admit_next()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.admit_waiting(new.owner_id);
+  return null;
+exception when others or query_canceled or assert_failure then
+  if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise; -- somebody else is admitting, or has canceled the call: the caller tries again
+  end if;
+  perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
+  return null;
+end $$;
+
+create function keyframe_private.queue_position(prediction keyframe.predictions)
+returns integer language plpgsql stable security invoker set search_path = '' as $$
+begin
+  if prediction.status <> 'queued' or prediction.started_at is not null then
+    return null;
+  elsif prediction.admitted_at is not null then
+    return 0;
+  end if;
+  return (
+    select count(*)::integer + 1 from (
+      select from keyframe.predictions w
+      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
+        and (w.created_at, w.id) < (prediction.created_at, prediction.id)
+      limit 999
+    ) before
+  );
+end $$;
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';

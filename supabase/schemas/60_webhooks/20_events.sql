@@ -29,7 +29,6 @@ create unique index webhook_events_one_creation_per_project on keyframe.webhook_
 create index webhook_events_created_at_idx on keyframe.webhook_events (created_at);
 create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
-alter table keyframe.webhook_events enable row level security;
 
 create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
 comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
@@ -55,9 +54,8 @@ create table keyframe.webhook_deliveries (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
--- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
--- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
--- them in three million rows. Plans depend on statistics of how few rows are pending.
+-- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Every claim skips the dead entries of that
+-- small index: by default vacuum would run after 600,000 of them in three million rows.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
 comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
@@ -74,16 +72,13 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many
--- were delivered. No deduplication: entries of events written together would share one tuple, which is marked dead only when all of them
--- are, and claims would look up the dead ones each time.
+-- Pending deliveries by endpoint, in the order of the claim. No deduplication: entries of events written together would share a tuple,
+-- which is marked dead only when all of them are.
 create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
   where status = 'pending';
--- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
--- order leave full pages, in descending order half-empty ones.
+-- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
-alter table keyframe.webhook_deliveries enable row level security;
 
 create table keyframe.webhook_attempts (
   id bigint generated always as identity primary key,
@@ -111,9 +106,7 @@ comment on column keyframe.webhook_attempts.error is 'Why it failed; null after 
 comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
-alter table keyframe.webhook_attempts enable row level security;
 
--- False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -136,7 +129,7 @@ begin
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end $$;
-comment on function keyframe_private.emit_event is 'Writes an event and its deliveries.';
+comment on function keyframe_private.emit_event is 'Writes an event and its deliveries. False: the event exists already.';
 
 -- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
 create function keyframe_private.emit_project_created()
@@ -154,12 +147,12 @@ begin
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
   if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
-    perform keyframe_private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
   end if;
   return null;
 end $$;
 
--- generation.succeeded and generation.failed.
 create function keyframe_private.emit_generation_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -167,7 +160,8 @@ declare
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
     || jsonb_strip_nulls(jsonb_build_object(
-      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+      'requestedModel', nullif(new.requested_model, new.model),
+      'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
   cost constant json := keyframe_private.cost_json(new.id);
 begin
   if cost is not null then
@@ -187,7 +181,6 @@ begin
   return null;
 end $$;
 
--- budget.exhausted.
 create function keyframe_private.emit_budget_exhausted()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -198,3 +191,87 @@ begin
     'limitMicros', case when whose is not null then new.limit_micros end, 'resetsAt', keyframe_private.wire_time(new.resets_at))));
   return null;
 end $$;
+
+-- Delivery counts per endpoint and hour: 24 rows for a day (docs/decisions/0014-endpoint-health-is-counted.md).
+
+create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
+
+-- The low fillfactor keeps the frequent updates on the same page: no index contains an updated column, so they are HOT.
+create table keyframe_private.webhook_hours (
+  endpoint_id uuid not null,
+  hour timestamptz not null,
+  delivered integer not null default 0,
+  retrying integer not null default 0,
+  exhausted integer not null default 0,
+  last_attempt keyframe_private.attempt_outcome,
+  last_failure keyframe_private.attempt_outcome,
+  primary key (endpoint_id, hour)
+) with (fillfactor = 50);
+comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
+comment on column keyframe_private.webhook_hours.endpoint_id is 'Its id in webhook_endpoints.';
+comment on column keyframe_private.webhook_hours.hour is 'When the hour began (UTC).';
+comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
+comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
+comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
+comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
+comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
+create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
+
+-- A delivery leaves its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
+-- are locked before hours, and hours in order: no deadlock.
+create function keyframe_private.count_deliveries()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into keyframe_private.webhook_hours as h (endpoint_id, hour, delivered, retrying, exhausted, last_attempt, last_failure)
+  select c.endpoint_id, date_trunc('hour', (c.outcome).at, 'UTC') as hour,
+    coalesce(sum(c.change) filter (where c.status = 'delivered'), 0),
+    coalesce(sum(c.change) filter (where c.status = 'pending' and (c.outcome).error is not null), 0),
+    coalesce(sum(c.change) filter (where c.status = 'exhausted'), 0),
+    (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1))[1],
+    (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1 and (c.outcome).error is not null))[1]
+  from (
+    select n.endpoint_id, n.status, 1 as change,
+      row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
+    from changed_to n where n.last_attempt_at is not null
+    union all
+    select o.endpoint_id, o.status, -1, row(o.last_attempt_at, o.last_status_code, o.last_error)::keyframe_private.attempt_outcome
+    from changed_from o where o.last_attempt_at is not null
+  ) c
+  group by 1, 2
+  order by 1, 2
+  on conflict (endpoint_id, hour) do update
+    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying,
+      exhausted = h.exhausted + excluded.exhausted,
+        last_attempt = greatest(h.last_attempt, excluded.last_attempt), last_failure = greatest(h.last_failure, excluded.last_failure);
+  return null;
+end $$;
+
+-- A delivery counts in the hour (UTC) of its last attempt; one that is being sent again in none. Hours without an attempt are omitted.
+create function keyframe.webhook_health(endpoint_id uuid default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
+  endpoints jsonb;
+begin
+  perform keyframe_private.require_client_may('manage');
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
+    '[]')
+  into endpoints
+  from keyframe.webhook_endpoints e
+  left join lateral (
+    select to_jsonb(w.last_attempt) as last
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and (w.last_attempt).at is not null
+    order by w.hour desc limit 1
+  ) l on true
+  cross join lateral (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'hour', w.hour, 'delivered', w.delivered, 'retrying', w.retrying, 'exhausted', w.exhausted) order by w.hour), '[]') as hours
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and w.hour >= since
+  ) h
+  where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
+  return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
+end $$;
+comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';

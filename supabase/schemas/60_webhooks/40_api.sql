@@ -1,0 +1,335 @@
+-- Functions that api calls for webhook endpoints. Definer: users may not write these tables; managed_endpoint finds the caller's rows.
+
+create function keyframe_private.is_managed(owner uuid)
+returns boolean language sql stable set search_path = '' as $$
+  select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
+$$;
+comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
+
+-- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
+create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
+returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
+declare
+  wanted keyframe.webhook_endpoints;
+begin
+  perform keyframe_private.require_client_may('manage');
+  if lock then
+    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
+  end if;
+  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
+  return wanted;
+end $$;
+comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
+
+create function keyframe_private.require_max_in_flight(max_in_flight integer)
+returns void language plpgsql immutable set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if(max_in_flight not between 1 and 8, 'invalid_request', 'maxInFlight must be from 1 to 8.');
+end $$;
+comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight. Administrators may set up to 100 by hand.';
+
+create function keyframe.create_webhook_endpoint(
+  url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,
+  idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  created keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  if not request.replayed then
+    perform keyframe_private.require_client_may('manage');
+    perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
+    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
+    values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
+      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
+  end if;
+  created := keyframe_private.managed_endpoint(request.resource_id);
+  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
+    'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
+
+create function keyframe.list_webhook_endpoints()
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  listed jsonb;
+  by_service boolean := coalesce(auth.role() = 'service_role', false);
+  caller uuid := case when not by_service then auth.uid() end;
+begin
+  perform keyframe_private.require_client_may('manage');
+  select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
+  from keyframe.webhook_endpoints e
+  where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
+  return jsonb_build_object('endpoints', listed, 'rate', rate);
+end $$;
+comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
+
+create function keyframe.read_webhook_endpoint(endpoint_id uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
+begin
+  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_webhook_endpoint is 'One endpoint of the caller.';
+
+create function keyframe.update_webhook_endpoint(
+  endpoint_id uuid, url text default null, description text default null, event_types text[] default null, enabled boolean default null,
+  max_in_flight integer default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change');
+  changed keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
+begin
+  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
+  update keyframe.webhook_endpoints e
+  set url = coalesce(update_webhook_endpoint.url, e.url),
+      description = coalesce(update_webhook_endpoint.description, e.description),
+      event_types = coalesce(update_webhook_endpoint.event_types, e.event_types),
+      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled),
+      max_in_flight = coalesce(update_webhook_endpoint.max_in_flight, e.max_in_flight)
+  where e.id = changed.id
+  returning e.* into changed;
+  return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.update_webhook_endpoint is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
+
+create function keyframe.delete_webhook_endpoint(endpoint_id uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change');
+  gone keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
+begin
+  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  delete from keyframe.webhook_endpoints e where e.id = gone.id;
+  return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
+
+create function keyframe.reveal_webhook_secret(endpoint_id uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  endpoint keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
+begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
+
+-- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
+
+create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
+    select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
+    from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]')) || (
+    select jsonb_build_object('body', v.payload::text, 'project_id', v.project_id, 'prediction_id', v.prediction_id,
+      'project_title', p.title)
+    from keyframe.webhook_events v
+    left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
+    where v.id = delivery.event_id);
+end $$;
+comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
+
+create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
+returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
+declare
+  wanted keyframe.webhook_deliveries;
+begin
+  perform keyframe_private.require_client_may('manage');
+  if lock then
+    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
+  end if;
+  select d.* into wanted from keyframe.webhook_deliveries d
+  where d.id = delivery and keyframe_private.is_managed(d.owner_id)
+    and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
+  return wanted;
+end $$;
+comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
+
+create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  endpoint keyframe.webhook_endpoints;
+  event uuid;
+  delivery keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  if request.replayed then
+    return jsonb_build_object(
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true,
+      'rate', request.rate);
+  end if;
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
+  insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
+  values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
+    'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
+  returning id into event;
+  insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
+  values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
+  returning * into delivery;
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller, also when its event_types exclude it, but not when it is disabled.';
+
+create function keyframe.list_webhook_deliveries(
+  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20, before_created_at timestamptz default null,
+  before_id uuid default null, event_type text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  endpoint keyframe.webhook_endpoints;
+  listed jsonb;
+  refused keyframe_private.refusal;
+begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
+  -- it starts at infinity, so that every plan is such a walk.
+  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
+    '[]') into listed
+  from (
+    select w.delivery
+    from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
+      else array[list_webhook_deliveries.status] end) as wanted (status)
+    cross join unnest(case when list_webhook_deliveries.event_type is null then keyframe_private.event_types()
+      else array[list_webhook_deliveries.event_type] end) as asked (event_type)
+    cross join lateral (
+      select d as delivery from keyframe.webhook_deliveries d
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type and (d.created_at, d.id)
+        < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      order by d.created_at desc, d.id desc
+      limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
+    ) w
+    order by (w.delivery).created_at desc, (w.delivery).id desc
+    limit least(max_rows, 101)
+  ) l;
+  return jsonb_build_object('deliveries', listed, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id).';
+
+create function keyframe.read_webhook_delivery(delivery_id uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
+begin
+  return jsonb_build_object(
+    'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_webhook_delivery is 'One delivery of the caller with its attempts.';
+
+create function keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  again keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
+  if not request.replayed then
+    -- One that is being sent now stays with its worker; its retries restart.
+    update keyframe.webhook_deliveries d
+    set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+    where d.id = again.id
+    returning d.* into again;
+  end if;
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
+
+-- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
+-- would end in an error. The oldest event is sent first.
+create function keyframe.recover_webhook_endpoint(
+  endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  oldest constant timestamptz := greatest(
+    since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
+  endpoint keyframe.webhook_endpoints;
+  missed integer;
+  recovered integer;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  if request.replayed then
+    return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
+  end if;
+  -- The deletion of the endpoint and its other recoveries wait.
+  perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  perform keyframe_private.take_lock('recovery', endpoint.id);
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
+  select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
+  from keyframe.webhook_events v
+  where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
+    and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
+    and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
+  on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
+  get diagnostics missed = row_count;
+  -- In id order, as the recording of results locks them: otherwise the two could deadlock.
+  with failed as materialized (
+    select d.id from keyframe.webhook_deliveries d
+    where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
+      and d.created_at >= oldest
+      -- What is due goes out anyway.
+      and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
+    order by d.id
+    for update
+  )
+  update keyframe.webhook_deliveries d
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
+  from failed where d.id = failed.id;
+  get diagnostics recovered = row_count;
+  recovered := recovered + missed;
+  update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered)
+    where k.resource_id = request.resource_id;
+  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';
