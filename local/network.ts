@@ -1,5 +1,5 @@
 import { Socket } from "node:net";
-import { pause } from "../shared/platform/pause.ts";
+import { pause } from "../shared/platform/retry.ts";
 
 /** Below the ports that systems give to outgoing connections and to servers that ask for any; none that fetch and browsers block. */
 const FREE_PORTS = { from: 11_000, below: 32_768 };

@@ -6,7 +6,7 @@ import { runStages } from "./deploy/stage.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
 import { oneLine, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
-import { pause } from "../shared/platform/pause.ts";
+import { pause } from "../shared/platform/retry.ts";
 
 const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe needs on a hosted Supabase project
 

@@ -1,5 +1,5 @@
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
 import { runLoad } from "./load.ts";
 import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";

@@ -1,5 +1,5 @@
 import { cpus } from "node:os";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 /** The median of several measurements, and their range. */
 export type Spread = { median: number; min: number; max: number };

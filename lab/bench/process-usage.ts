@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import { spreadOf } from "./measure.ts";
 
 const LOOK_EVERY_MS = 20;

@@ -1,5 +1,5 @@
 import type { Step } from "../../shared/contract/fields.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import { endpointActions } from "./endpoint-actions.ts";
 import { pairPrompt, planPrompt } from "./prompts.ts";
 import { codeOf, isUnanswered, recordStatus, removePrediction, removeProject, twice } from "./users.ts";

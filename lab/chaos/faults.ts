@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import type { StorageFault } from "../../local/platform/storage-faults.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import { injectErrors, shiftTime } from "./database-faults.ts";
 import { createRandom, type Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS } from "./receivers.ts";

@@ -1,5 +1,5 @@
 import { createClient } from "@supabase/supabase-js";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 

@@ -1,4 +1,4 @@
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import { quantile } from "../bench/measure.ts";
 import { learnSecrets } from "./endpoint-actions.ts";
 import type { ChaosResult } from "./report.ts";

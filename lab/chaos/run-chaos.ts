@@ -1,5 +1,5 @@
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import { act } from "./actions.ts";
 import { applyFault, endFaults, type Hook, planFaults } from "./faults.ts";
 import { checkInvariants, describeWork } from "./invariants/invariants.ts";

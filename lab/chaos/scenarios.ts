@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import { HEAVY_USER } from "./heavy-user.ts";
 import type { Behaviour, ReceiverHost } from "./receivers.ts";
 import type { Scenario } from "./scenario.ts";

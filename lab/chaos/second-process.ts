@@ -4,7 +4,7 @@ import { ChildProcess } from "../../local/stack/child-process.ts";
 import { describeFunction } from "../../local/stack/describe-children.ts";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import { sign } from "../../shared/webhooks/signed-handler.ts";
 
 /** `origin`: `http://host:port`; paths start with the function's name, as hosted. */

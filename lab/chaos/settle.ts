@@ -1,4 +1,4 @@
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import { shiftTime } from "./database-faults.ts";
 import { describeWork } from "./invariants/invariants.ts";
 import { codeOf, isUnanswered } from "./users.ts";

@@ -5,7 +5,7 @@ import type { StackOptions } from "../../local/stack/stack-settings.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { within } from "../../local/within.ts";
 import type { Step } from "../../shared/contract/fields.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 import type { Random } from "./random.ts";
 import { Receivers } from "./receivers.ts";
 

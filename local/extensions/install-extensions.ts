@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 const names = ["pg_net", "pg_cron", "supabase_vault"] as const;
 type ExtensionName = (typeof names)[number];

@@ -1,8 +1,7 @@
 import postgres from "postgres";
 import { socketsUntil } from "../network.ts";
 import { untilAborted } from "../within.ts";
-import { pause } from "../../shared/platform/pause.ts";
-import { retryDelay } from "../../shared/platform/retry.ts";
+import { pause, retryDelay } from "../../shared/platform/retry.ts";
 
 /** The pause before the restart of a worker that failed while connected, as of the extensions' own workers. */
 const RESTART_MS = 1_000;

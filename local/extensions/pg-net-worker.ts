@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { keepConnected, type Log } from "./keep-connected.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 const LOCK = 5470001;
 const BATCH_SIZE = 200;

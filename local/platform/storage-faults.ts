@@ -1,4 +1,4 @@
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 /** refuses: answers 503 to everything. slow: everything takes `ms` longer. full: reads uploads and answers 500. */
 export type StorageFault = { fault: "refuses" | "slow" | "full"; ms?: number };

@@ -5,7 +5,7 @@ import { initCluster, SUPERUSER } from "./init-cluster.ts";
 import { PostgresError } from "./postgres-error.ts";
 import { runServer, type Server } from "./run-server.ts";
 import { chooseServerUser, placeBinaries, placeData } from "./server-user.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 const STOP_TIMEOUT_MS = 20_000;
 const ATTEMPTS = 20;

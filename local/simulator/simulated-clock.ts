@@ -1,4 +1,4 @@
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 /**
  * The simulator's time: the real clock, which tests can move forward; what becomes due happens at once. What others compare with

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
-import { pause } from "../../shared/platform/pause.ts";
-import { retryDelay } from "../../shared/platform/retry.ts";
+import { pause, retryDelay } from "../../shared/platform/retry.ts";
 
 const BACKOFF = { minDelayMs: 250, maxDelayMs: 10_000 };
 /** After serving for this long, pauses are short again. */

@@ -86,7 +86,7 @@ const value = z.union([z.string(), z.number(), z.boolean()]);
 const names = z.array(z.string()).optional();
 const forced = z.record(z.string(), value);
 
-const modelControl = z
+export const modelControl = z
   .object({
     values: z.array(value).optional().meta({ description: "The allowed values, in order." }),
     min: z.number().optional(),

@@ -33,7 +33,6 @@ export const exceededBudget = z
     resetsAt: time,
   })
   .meta({ id: "ExceededBudget" });
-export type ExceededBudget = z.infer<typeof exceededBudget>;
 
 export const estimate = z
   .object({
@@ -95,4 +94,3 @@ export const usage = z
       .meta({ description: "Your budgets, as of now; empty without one." }),
   })
   .meta({ id: "Usage" });
-export type Usage = z.infer<typeof usage>;

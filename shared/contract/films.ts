@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { id, line, text, time } from "./fields.ts";
-import { nextCursor, pageQuery } from "./pages.ts";
+import { id, line, nextCursor, pageQuery, text, time } from "./fields.ts";
 import { project, takes } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
 
@@ -68,7 +67,5 @@ const shot = z.object({ ...project.shape, takes }).meta({ id: "Shot" });
 export const filmWithShots = z
   .object({ ...fields, shots: z.array(shot).meta({ description: "The projects of projectIds with their takes." }) })
   .meta({ id: "FilmWithShots" });
-export type FilmWithShots = z.infer<typeof filmWithShots>;
 
 export const filmPage = z.object({ films: z.array(film), nextCursor }).meta({ id: "FilmPage" });
-export type FilmPage = z.infer<typeof filmPage>;

@@ -60,7 +60,6 @@ export const output = z
     expiresAt: time,
   })
   .meta({ id: "Output" });
-export type Output = z.infer<typeof output>;
 
 export const prediction = z
   .object({

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { aspectRatio } from "./controls.ts";
-import { id, line, referenceImagePath, STEPS, type Step, step, text, time } from "./fields.ts";
-import { nextCursor, pageQuery } from "./pages.ts";
+import { id, line, nextCursor, pageQuery, referenceImagePath, step, type Step, STEPS, text, time } from "./fields.ts";
 import { prediction } from "./predictions.ts";
 import { SAMPLE_PROJECT } from "./samples.ts";
 
@@ -96,7 +95,6 @@ export type PredictionOfEachStep = z.infer<typeof predictions>;
 export const projectWithPredictions = z
   .object({ ...fields, predictions, takes })
   .meta({ id: "ProjectWithPredictions" });
-export type ProjectWithPredictions = z.infer<typeof projectWithPredictions>;
 
 export const listProjectsQuery = z.strictObject({
   ...pageQuery,
@@ -119,7 +117,6 @@ export const projectPage = z
     nextCursor,
   })
   .meta({ id: "ProjectPage" });
-export type ProjectPage = z.infer<typeof projectPage>;
 
 export const listPredictionsQuery = z.strictObject({
   step: step.optional().meta({ description: "Only predictions of this step." }),
@@ -135,4 +132,3 @@ export const listPredictionsQuery = z.strictObject({
 });
 
 export const predictionPage = z.object({ predictions: z.array(prediction), nextCursor }).meta({ id: "PredictionPage" });
-export type PredictionPage = z.infer<typeof predictionPage>;

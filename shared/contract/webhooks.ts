@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { id, line, time } from "./fields.ts";
-import { nextCursor, pageQuery } from "./pages.ts";
+import { id, line, nextCursor, pageQuery, time } from "./fields.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "./samples.ts";
 
 /** The event types an endpoint can select. */
@@ -135,12 +134,10 @@ export const webhookSecretAnswer = z
     secret: z.string().meta({ description: "The current signing secret of Standard Webhooks: whsec_ and base64." }),
   })
   .meta({ id: "WebhookSecret" });
-export type WebhookSecret = z.infer<typeof webhookSecretAnswer>;
 
 export const createdWebhook = z
   .object({ ...webhook.shape, ...webhookSecretAnswer.shape })
   .meta({ id: "CreatedWebhook" });
-export type CreatedWebhook = z.infer<typeof createdWebhook>;
 
 /**
  * `error`: http_status, timeout, connection, dns, tls, address, redirect, too_large or not_signed. `responseExcerpt`: the first 1 KiB of
@@ -193,6 +190,5 @@ export const delivery = z
 export type Delivery = z.infer<typeof delivery>;
 
 export const deliveryPage = z.object({ deliveries: z.array(delivery), nextCursor }).meta({ id: "DeliveryPage" });
-export type DeliveryPage = z.infer<typeof deliveryPage>;
 
 export const recoveredDeliveries = z.object({ recovered: z.int() }).meta({ id: "RecoveredDeliveries" });

@@ -1,5 +1,5 @@
 import { ApiError } from "./errors.ts";
-import { retryAfterJitter } from "./retry-after.ts";
+import { retryAfterJitter } from "../platform/retry.ts";
 
 /** A body without progress for this long is refused. */
 const MAX_IDLE_MS = 10_000;

@@ -1,7 +1,5 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
-import { fetchOnce } from "../http/fetch-once.ts";
-import { pause } from "./pause.ts";
-import { type Backoff, retry } from "./retry.ts";
+import { type Backoff, fetchOnce, pause, retry } from "./retry.ts";
 
 const TIMEOUT_MS = 10_000;
 

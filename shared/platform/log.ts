@@ -1,5 +1,3 @@
-import { redactedLine } from "./redacted-line.ts";
-
 type Fields = Record<string, unknown>;
 type Level = "info" | "warn" | "error";
 
@@ -20,4 +18,31 @@ export function createLog(base: Fields, write: (line: string) => void = console.
 export function describeError(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? `, because of ${String(error.cause)}` : "";
   return redactedLine(String(error) + cause);
+}
+
+const MAX_CHARACTERS = 300;
+
+/** Parts of a web page that are not its text; the last is a tag that is cut off. */
+const MARKUP = /<!--.*?-->|<(script|style)\b.*?<\/\1\s*>|<[a-z!/][^<>]*>|<(?:!|\/?[a-z])[^<>]*$/gis;
+
+/** A credential in a header, and Replicate's tokens, our keys and sessions by how they begin. */
+const SECRET = /\b(?:Bearer +(?=\S*[\d_])\S{8,}|(?:r8_|sb_secret_|whsec_|eyJ)[\w+/=.-]+)/g;
+
+/**
+ * What another service said, safe to log and to show: one line of at most 300 characters without URLs (they can contain tokens), inline
+ * data, secrets and markup, such as that of a gateway's page. Empty when there is nothing readable.
+ */
+export function redactedLine(said: unknown): string {
+  if (said === null || said === undefined) return "";
+  const text = typeof said === "string" ? said : JSON.stringify(said);
+  const line = text
+    .slice(0, 10_000)
+    .replace(MARKUP, " ")
+    .replace(/(?:https?:|\bdata:)\S+/gi, "[address]")
+    .replace(SECRET, "[secret]")
+    .replace(/[\s\p{Cc}]+/gu, " ")
+    .toWellFormed()
+    .trim();
+  const characters = [...line];
+  return characters.length <= MAX_CHARACTERS ? line : `${characters.slice(0, MAX_CHARACTERS - 1).join("")}…`;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../platform/call-database.ts";
-import { redactedLine } from "../platform/redacted-line.ts";
+import { redactedLine } from "../platform/log.ts";
 
 /**
  * A provider run, in answers and callbacks. Loose: only used fields are listed, and `output` and `error` differ between models. The id

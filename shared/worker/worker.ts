@@ -1,7 +1,6 @@
 import { describeError, type Log } from "../platform/log.ts";
-import { createCalls } from "./calls.ts";
+import { retryDelay } from "../platform/retry.ts";
 import { type Clock, createAlarm, systemClock } from "./clock.ts";
-import { createOpenWork } from "./open-work.ts";
 
 type WorkerSettings<Item> = {
   /**
@@ -116,6 +115,93 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
             running = null;
           });
         await running;
+      }
+    },
+  };
+}
+
+type OpenWorkSettings<Item> = {
+  work(item: Item, signal: AbortSignal): Promise<void>;
+  /** Names the item in a log line. */
+  identify(item: Item): Record<string, string>;
+  /** Called when a piece of work has ended. */
+  onEnd(): void;
+  log: Log;
+  clock: Clock;
+  limits: { workMs: number; abortGraceMs: number };
+};
+
+/** The pieces of work that a worker has open. */
+function createOpenWork<Item>({ work, identify, onEnd, log, clock, limits }: OpenWorkSettings<Item>) {
+  let count = 0;
+  return {
+    count: () => count,
+    /** The work counts as ended when it ends, or abortGraceMs after its signal aborted. */
+    async start(item: Item): Promise<void> {
+      count += 1;
+      const abort = new AbortController();
+      const hung = Promise.withResolvers<void>();
+      const cancelAbort = clock.after(limits.workMs, () =>
+        abort.abort(new DOMException("The work took too long.", "TimeoutError")),
+      );
+      const cancelHung = clock.after(limits.workMs + limits.abortGraceMs, () => {
+        log.error("work_hangs", identify(item));
+        hung.resolve();
+      });
+      const done = work(item, abort.signal).catch((error) =>
+        log.error("work_failed", { ...identify(item), reason: describeError(error) }),
+      );
+      await Promise.race([done, hung.promise]);
+      cancelAbort();
+      cancelHung();
+      count -= 1;
+      onEnd();
+    },
+  };
+}
+
+type CallsSettings = {
+  /** What the worker has: pieces of work that are open, and results that no call has recorded yet. */
+  load(): { open: number; unrecorded: number };
+  log: Log;
+  clock: Clock;
+  limits: { minDelayMs: number; maxDelayMs: number; giveUpAfterMs: number; slowCallMs: number; slowLogEveryMs: number };
+};
+
+/** The database calls of a worker, one at a time: measures them, and pauses after one that failed. */
+function createCalls({ load, log, clock, limits }: CallsSettings) {
+  let last = { endedAt: 0, ms: 0 };
+  let slowLoggedAt = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  let failingSince = 0;
+
+  function logIfSlow({ endedAt, ms }: typeof last): void {
+    if (ms < limits.slowCallMs || endedAt - slowLoggedAt < limits.slowLogEveryMs) return;
+    log.warn("database_slow", { ms: Math.round(ms), ...load() });
+    slowLoggedAt = endedAt;
+  }
+
+  return {
+    /** The last call that was answered. */
+    last: () => last,
+
+    /** Null after a failure and a pause. Throws when another attempt makes no sense now. */
+    async make<Answer>(ask: (lastMs: number) => Promise<Answer>): Promise<Answer | null> {
+      const askedAt = clock.now();
+      try {
+        const answer = await ask(last.ms);
+        failures = 0;
+        last = { endedAt: clock.now(), ms: clock.now() - askedAt };
+        logIfSlow(last);
+        return answer;
+      } catch (error) {
+        log.error("call_failed", { reason: describeError(error), ...load() });
+        if (failures === 0) failingSince = clock.now();
+        failures += 1;
+        const { open, unrecorded } = load();
+        if (open === 0 && (unrecorded === 0 || clock.now() - failingSince >= limits.giveUpAfterMs)) throw error;
+        await new Promise<void>((resolve) => void clock.after(retryDelay(failures, limits), resolve));
+        return null;
       }
     },
   };

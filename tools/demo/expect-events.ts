@@ -1,6 +1,6 @@
 import type { KeyframeClient } from "../../client/index.ts";
 import { type ReceivedEvent, startReceiver } from "../receiver/start-receiver.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 const TIMEOUT_MS = 20_000;
 const FAREWELL_MS = 5_000;

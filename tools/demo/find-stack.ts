@@ -1,7 +1,7 @@
 import { findRunningStack } from "../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../local/stack/stack-keys.ts";
 import type { StackOptions } from "../../local/stack/stack-settings.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const CHECK_EVERY_MS = 200;

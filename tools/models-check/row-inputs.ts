@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { completeValues } from "../../shared/contract/complete-values.ts";
+import { modelControl } from "../../shared/contract/controls.ts";
 import { buildInput, modelSettings } from "../../shared/replicate/build-input.ts";
 import { step } from "../../shared/contract/fields.ts";
 
@@ -15,7 +17,7 @@ export type ModelRow = z.infer<typeof modelRow>;
 export type Ask = {
   /** In words: "durationSeconds 10". */
   what: string;
-  values: Record<string, unknown>;
+  values: Record<string, string | number | boolean>;
   images: { firstFrame: boolean; lastFrame: boolean; references: number };
 };
 
@@ -45,11 +47,13 @@ export function asksOf({ step, controls }: ModelRow): Ask[] {
   ];
 }
 
-function valuesOf(control: ModelRow["controls"][string] | undefined): unknown[] {
+const controlValues = z.array(z.union([z.string(), z.number(), z.boolean()]));
+
+function valuesOf(control: ModelRow["controls"][string] | undefined): Ask["values"][string][] {
   if (!control) return [];
   const { values, min, max } = control;
-  if (Array.isArray(values)) return values;
-  return values ? Object.keys(values) : min === undefined ? [] : [min, max];
+  if (Array.isArray(values)) return controlValues.parse(values);
+  return values ? Object.keys(values) : min === undefined ? [] : controlValues.parse([min, max]);
 }
 
 /** The provider's input for an ask whose values are complete. */
@@ -64,24 +68,18 @@ export function inputOf({ step, controls, fixed }: ModelRow, { values, images }:
   return buildInput({ step, input: { prompt: "A pier", ...values }, files }, { controls, fixed });
 }
 
-const json = z.record(z.string(), z.json());
-const forcing = z.object({ forces: json.default({}), forcesByValue: z.record(z.string(), json).default({}) });
+const controlRules = z.record(z.string(), modelControl.pick({ default: true, forces: true, forcesByValue: true }));
 
-/** An ask with the defaults of its row and with what its own choices force, as Postgres completes a start. */
-export function completed({ controls }: ModelRow, { images, ...ask }: Ask): Ask {
-  const used = { ...ask.values, ...Object.fromEntries(Object.entries(images).filter(([, image]) => image)) };
-  const forced = Object.entries(used).map(([name, value]) => {
-    const { forces, forcesByValue } = forcing.parse(controls[name === "references" ? "referenceImages" : name] ?? {});
-    return { ...forces, ...forcesByValue[String(value)] };
-  });
-  return { ...ask, images, values: Object.assign(defaultsOf(controls), ...forced, ask.values) };
-}
+/** The image controls that an ask uses. */
+export const usedBy = ({ images: { firstFrame, lastFrame, references } }: Pick<Ask, "images">): string[] => [
+  ...(firstFrame ? ["firstFrame"] : []),
+  ...(lastFrame ? ["lastFrame"] : []),
+  ...(references > 0 ? ["referenceImages"] : []),
+];
 
-/** What is sent of a row when nothing is asked. A start always has the aspect ratio of its project. */
-function defaultsOf(controls: ModelRow["controls"]): Record<string, unknown> {
-  const usual = Object.entries(controls).map(([name, control]) => [
-    name,
-    name === "aspectRatio" ? valuesOf(control)[0] : control.default,
-  ]);
-  return Object.fromEntries(usual.filter(([, value]) => value !== undefined));
+/** An ask with all values that are sent. A start always has the aspect ratio of its project. */
+export function completed({ controls }: ModelRow, ask: Ask): Ask {
+  const [ratio] = valuesOf(controls.aspectRatio);
+  const asked = { ...(ratio === undefined ? {} : { aspectRatio: ratio }), ...ask.values };
+  return { ...ask, values: completeValues(controlRules.parse(controls), asked, usedBy(ask)).values };
 }

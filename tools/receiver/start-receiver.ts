@@ -1,7 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { type WebhookEvent, webhookEvent } from "../../shared/contract/events.ts";
 import { jsonText } from "../../shared/platform/json-text.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 /** Three times the limit of an event. */
 const MAX_LENGTH = 64 * 1024;

@@ -3,7 +3,7 @@ import { createCanvas, GifEncoder, type Image, loadImage } from "@napi-rs/canvas
 import type { Session } from "@supabase/supabase-js";
 import type { Browser, Page } from "playwright-core";
 import { keptSession } from "../demo/browser.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 type Options = { browser: Browser; url: string; session: Session; path: string };
 

@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import type { KeyframeClient } from "../../client/index.ts";
-import { pause } from "../../shared/platform/pause.ts";
+import { pause } from "../../shared/platform/retry.ts";
 
 const TESTS = 26;
 const CHECK_EVERY_MS = 100;

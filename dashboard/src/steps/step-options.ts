@@ -1,4 +1,5 @@
 import type { Model, ModelControl, Prediction, Step, StepBody } from "../../../client/index.ts";
+import { completeValues } from "../../../shared/contract/complete-values.ts";
 import { dollars } from "../ui/money.ts";
 import type { LabelOf } from "../queries/use-models.ts";
 
@@ -90,14 +91,8 @@ export function maxReferences(
 
 /** Controls whose value other choices force. */
 export function forcedValues(model: Model, { values }: StepOptions, withLastFrame: boolean): Record<string, Value> {
-  const byFrame = withLastFrame ? model.controls.lastFrame?.forces : undefined;
-  const all = { ...byFrame };
-  for (const [name, { forces, forcesByValue }] of settingsOf(model)) {
-    const value = all[name] ?? chosenValue(model, name, values);
-    if (value === undefined) continue;
-    Object.assign(all, forces, forcesByValue?.[String(value)]);
-  }
-  return all;
+  const asked = Object.entries(values).filter(([name, value]) => chosenValue(model, name, values) === value);
+  return completeValues(model.controls, Object.fromEntries(asked), withLastFrame ? ["lastFrame"] : []).forced;
 }
 
 /** The chosen value if the model takes it, else its default. */

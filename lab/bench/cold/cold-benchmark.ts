@@ -3,7 +3,7 @@ import { freePort } from "../../../local/network.ts";
 import { describeFunction } from "../../../local/stack/describe-children.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../../../local/stack/function-arguments.ts";
 import { loadStackKeys, type StackKeys } from "../../../local/stack/stack-keys.ts";
-import { pause } from "../../../shared/platform/pause.ts";
+import { pause } from "../../../shared/platform/retry.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
 import { spawnDeno } from "../processes.ts";

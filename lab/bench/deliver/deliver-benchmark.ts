@@ -1,4 +1,4 @@
-import { pause } from "../../../shared/platform/pause.ts";
+import { pause } from "../../../shared/platform/retry.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { measureInTurn, quantile, ratioOf, spreadOf } from "../measure.ts";
 import { CpuMeter } from "../process-usage.ts";

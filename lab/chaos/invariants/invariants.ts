@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { pause } from "../../../shared/platform/pause.ts";
+import { pause } from "../../../shared/platform/retry.ts";
 import { learnSecrets } from "../endpoint-actions.ts";
 import { retry, type World } from "../world.ts";
 import { costInvariants } from "./costs.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../../../shared/http/errors.ts";
-import { retryAfterJitter } from "../../../shared/http/retry-after.ts";
+import { retryAfterJitter } from "../../../shared/platform/retry.ts";
 
 /** What the log has of a failed call: codes only, never row data, prompts or URLs. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };

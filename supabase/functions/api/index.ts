@@ -1,6 +1,6 @@
 import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { pause } from "../../../shared/platform/pause.ts";
+import { pause } from "../../../shared/platform/retry.ts";
 import { createApi } from "./create-api.ts";
 
 const app = createApi(

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { billOf } from "../../../local/simulator/bill.ts";
 import { checkInput } from "../../../local/simulator/check-input.ts";
 import { models } from "../../../local/simulator/models.ts";
-import { asksOf, inputOf, modelRow, type ModelRow } from "../../../tools/models-check/row-inputs.ts";
+import { asksOf, completed, inputOf, modelRow, type ModelRow, usedBy } from "../../../tools/models-check/row-inputs.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 
 // The rows that the migrations ship: what Postgres makes of each request that a row allows, and the mapper of that, against the model's
@@ -41,17 +41,14 @@ test.each(SERVED)(
       values: { audio: true, ...ask.values },
     }));
     for (const ask of row.controls.audio ? [...asks, ...loud] : asks) {
-      const { firstFrame, lastFrame, references } = ask.images;
-      const used = [firstFrame && "firstFrame", lastFrame && "lastFrame", references > 0 && "referenceImages"].filter(
-        Boolean,
-      );
       const asked = { prompt: "A pier", aspectRatio: "16:9", ...ask.values };
       const [resolved] = await db.sql`
       select r.input, keyframe_private.most_quantity('output_megapixel', r.input)::float as megapixels, c.estimate_micros::float as estimate
       from keyframe.models m
-      cross join lateral keyframe_private.resolve_values(${JSON.stringify(asked)}::text::jsonb, ${db.sql.array(used as string[])}, m) r (input)
+      cross join lateral keyframe_private.resolve_values(${JSON.stringify(asked)}::text::jsonb, ${db.sql.array(usedBy(ask))}, m) r (input)
       cross join lateral keyframe_private.most_cost(m.model, r.input, now()) c
       where m.step = ${row.step} and m.model = ${row.model}`;
+      expect(completed(row, { ...ask, values: asked }).values, ask.what).toEqual(resolved?.input);
       const input = inputOf(row, { ...ask, values: resolved?.input });
       expect(checkInput(model, input), `${ask.what}: ${JSON.stringify(input)}`).toEqual([]);
       expect(Object.keys(input), ask.what).toEqual(expect.arrayContaining(priced));

@@ -1,6 +1,6 @@
 import postgres, { type TransactionSql } from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { pause } from "../../../shared/platform/pause.ts";
+import { pause } from "../../../shared/platform/retry.ts";
 import { type Blocker, type ServiceFigures, serviceFigures } from "../../../shared/contract/service.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { useWorld } from "../../support/database/predictions.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { pause } from "../../../shared/platform/pause.ts";
+import { pause } from "../../../shared/platform/retry.ts";
 import { holdAnswer, readWait } from "../../../supabase/functions/api/http/hold-answer.ts";
 import {
   failedBody,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { retryAfterSeconds } from "../../../shared/http/retry-after.ts";
+import { retryAfterSeconds } from "../../../shared/platform/retry.ts";
 import { answerExcerpt } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { progressLine } from "../../../local/simulator/run-prediction.ts";
-import { redactedLine } from "../../../shared/platform/redacted-line.ts";
+import { redactedLine } from "../../../shared/platform/log.ts";
 import { parseProgress, providerPrediction, providerState } from "../../../shared/replicate/provider-prediction.ts";
 
 const run = (change: Record<string, unknown> = {}) =>

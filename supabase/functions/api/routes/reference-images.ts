@@ -3,7 +3,7 @@ import { ApiError } from "../../../../shared/http/errors.ts";
 import { type Image, MEDIA_EXTENSIONS, nameOtherImage, sniffImage } from "../../../../shared/media/media.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { isServer } from "../auth/verify-session.ts";
-import { hashRequest, type Idempotency } from "../http/idempotency.ts";
+import { hashRequest, type Idempotency } from "../http/read-call.ts";
 import { answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import type { ReferenceImage } from "../rows/storage.ts";

@@ -3,10 +3,8 @@ import { StorageClient } from "@supabase/storage-js";
 import { z } from "zod";
 import { exceededBudget } from "../../../../shared/contract/costs.ts";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
-import { fetchOnce } from "../../../../shared/http/fetch-once.ts";
+import { fetchOnce, pause, retry } from "../../../../shared/platform/retry.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
-import { pause } from "../../../../shared/platform/pause.ts";
-import { retry } from "../../../../shared/platform/retry.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 import { internal, schemaOutdated, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
 import { createCallTurns } from "./call-turns.ts";
@@ -176,3 +174,23 @@ export function setCredential<Request extends { setHeader(name: string, value: s
   if (key?.startsWith("sb_secret_")) request.setHeader("apikey", key);
   return request;
 }
+
+const camelCase = (column: string) => column.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+/** A column's value; a time of Postgres as ISO 8601 in UTC with milliseconds. */
+const fieldValue = (column: string, value: unknown) =>
+  /_(at|since)$/.test(column) && typeof value === "string" ? new Date(value).toISOString() : value;
+
+/**
+ * Parses a row as fields of the contract: `text_prompt` is textPrompt. The columns keep their names beside them, because a cursor needs
+ * created_at with its microseconds.
+ */
+export const fromRow = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((row) => {
+    if (row === null || typeof row !== "object") return row;
+    const fields = Object.entries(row).map(([column, value]) => [camelCase(column), fieldValue(column, value)]);
+    return { ...row, ...Object.fromEntries(fields) };
+  }, schema);
+
+/** What a cursor names a row by. `created_at` keeps the format of Postgres. */
+export const position = { id: z.string(), created_at: z.iso.datetime({ offset: true }) };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { STEPS } from "../../../../shared/contract/fields.ts";
 import { type PredictionOfEachStep, type Project, project } from "../../../../shared/contract/projects.ts";
-import { fromRow, position } from "./from-row.ts";
+import { fromRow, position } from "./database.ts";
 import { mapPrediction, predictionRow } from "./map-prediction.ts";
 import type { SignedFile } from "./storage.ts";
 

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { Webhook } from "standardwebhooks";
-import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
+import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
 import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";

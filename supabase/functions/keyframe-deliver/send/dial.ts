@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { pause } from "../../../../shared/platform/pause.ts";
+import { pause } from "../../../../shared/platform/retry.ts";
 import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
 import type { ErrorClass } from "../lanes/database.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
+import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
-import { redactedLine } from "../../../../shared/platform/redacted-line.ts";
+import { redactedLine } from "../../../../shared/platform/log.ts";
 import {
   contentRejected,
   isAboutMoney,

@@ -1,6 +1,6 @@
 import Replicate from "replicate";
 import { z } from "zod";
-import { fetchOnce } from "../../../../shared/http/fetch-once.ts";
+import { fetchOnce } from "../../../../shared/platform/retry.ts";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
 import { ProviderError, readRefusal } from "./provider-error.ts";
 

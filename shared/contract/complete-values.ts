@@ -1,0 +1,33 @@
+type Value = string | number | boolean;
+
+/** What a control of a model says of its own value and of other controls: as in GET /api/models, and in a row of models. */
+export type ControlRules = {
+  default?: Value | undefined;
+  forces?: Record<string, Value> | undefined;
+  forcesByValue?: Record<string, Record<string, Value>> | undefined;
+};
+
+/**
+ * The values of a start as Postgres completes them: those asked for, the defaults, and what other choices force. `used` has the image
+ * controls that are used. Postgres decides, and refuses a value that conflicts with a forced one; test/db/models/models.test.ts compares
+ * both. No import: the dashboard loads this file without the contract.
+ */
+export function completeValues(
+  controls: Record<string, ControlRules>,
+  asked: Record<string, Value>,
+  used: string[],
+): { values: Record<string, Value>; forced: Record<string, Value> } {
+  const values = { ...asked };
+  const forced: Record<string, Value> = {};
+  // What is used and asked for comes before the defaults; of these, one that forces another comes before it.
+  const turnOf = ([name, { forces, forcesByValue }]: [string, ControlRules]) =>
+    used.includes(name) ? 0 : (name in asked ? 1 : 3) + (forces || forcesByValue ? 0 : 1);
+  for (const [name, rules] of Object.entries(controls).toSorted((one, other) => turnOf(one) - turnOf(other))) {
+    const value = values[name] ?? rules.default;
+    if (value !== undefined) values[name] = value;
+    else if (!used.includes(name)) continue;
+    Object.assign(forced, rules.forces, rules.forcesByValue?.[String(value)]);
+    Object.assign(values, forced);
+  }
+  return { values, forced };
+}
