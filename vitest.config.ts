@@ -11,8 +11,12 @@ const setupFiles = ["test/support/openapi/setup.ts"];
 // package-lock.json puts it; a second one of ours would take the place of `tsc`.
 const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
 
-/** Long and seldom red: pages in a browser, the local stack's own commands, the functions on the hosted platform's Deno, simulations. */
-const SLOW_PAGES = ["test/e2e/{dashboard-,example-,studio.}*"];
+/** Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests. */
+const SLOW_PAGES = [
+  "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,studio}.test.ts",
+  "test/api/fuzz.test.ts",
+];
+/** The local stack itself, a film joined in a browser, hooks, the functions on the hosted platform's Deno, simulations. */
 const SLOW_UNITS = ["test/unit/{local/*,client/{film,react},**/hosted-*,**/*-simulation}.test.ts"];
 
 // A process of its own for each of 200 files took a tenth of the whole run. No file leaves a mock, a timer or a server behind.
