@@ -11,31 +11,39 @@ const setupFiles = ["test/support/openapi/setup.ts"];
 // package-lock.json puts it; a second one of ours would take the place of `tsc`.
 const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
 
-/** Long and seldom red: pages in a browser, the functions on the hosted platform's Deno, simulations. */
-const SLOW = ["test/e2e/{dashboard-,example-,studio.}*", "test/unit/**/hosted-*", "test/unit/**/*-simulation.test.ts"];
+/** Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests. */
+const SLOW_PAGES = [
+  "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,studio}.test.ts",
+  "test/api/fuzz.test.ts",
+];
+/** The local stack itself, a film joined in a browser, hooks, the functions on the hosted platform's Deno, simulations. */
+const SLOW_UNITS = ["test/unit/{local/*,client/{film,react},**/hosted-*,**/*-simulation}.test.ts"];
 
 // A process of its own for each of 200 files took a tenth of the whole run. No file leaves a mock, a timer or a server behind.
-const project = (name: string, include: string, more: object) => ({
-  test: { name, include: [`test/${include}/**/*.test.ts`], setupFiles, isolate: false, ...patience, ...more },
+const project = (name: string, include: string[], more: object = {}) => ({
+  test: { name, include, setupFiles, isolate: false, ...patience, ...more },
 });
-const withStack = { globalSetup: ["test/support/stack/global-setup.ts"] };
-const unit = project("unit", "unit", {
-  exclude: SLOW,
+const tests = (folders: string) => [`test/${folders}/**/*.test.ts`];
+const stackSetup = { globalSetup: ["test/support/stack/global-setup.ts"] };
+const compiler = {
   alias: { typescript: fileURLToPath(typescript5) },
   server: { deps: { inline: ["openapi-typescript"] } },
-});
-const stack = project("stack", "{db,api,e2e,faults,security,conformance}", { exclude: SLOW, ...withStack });
-const slow = project("slow", "", { include: SLOW, ...withStack });
-const lab = project("lab", "lab", withStack);
-const tools = project("tools", "tools", {});
+};
+const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
+const tools = project("tools", tests("tools"));
+const lab = project("lab", tests("lab"));
 
 /** What runs with `--mode`; "test" is Vitest's own default. */
 const MODES: Record<string, ReturnType<typeof project>[]> = {
-  test: [unit, stack],
-  slow: [slow],
+  test: [
+    project("unit", tests("unit"), { exclude: SLOW_UNITS, ...compiler }),
+    project("stack", STACK_FOLDERS, { exclude: SLOW_PAGES, ...stackSetup }),
+  ],
+  slow: [project("slow units", SLOW_UNITS), project("slow pages", SLOW_PAGES, stackSetup)],
   lab: [lab],
   tools: [tools],
-  all: [tools, lab, slow, unit, stack], // the longest files first
+  // The longest files first. Each project with a stack would start one of its own.
+  all: [tools, lab, project("stack", STACK_FOLDERS, stackSetup), project("unit", tests("unit"), compiler)],
 };
 
 export default defineConfig(({ mode }) => ({

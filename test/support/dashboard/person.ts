@@ -32,8 +32,6 @@ export type Belongings = {
   /** Of both projects. */
   filmId: string;
   webhookId: string;
-  /** Saves another prompt, as another tab does. */
-  changeElsewhere: () => Promise<unknown>;
 };
 
 /** Gives somebody a film of three steps with two first frames, a project without any, and an endpoint with a delivery that failed. */
@@ -47,6 +45,5 @@ export async function furnish({ keyframe }: Person, receiverUrl: string): Promis
   }
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   await keyframe.films.change(filmId, { projectIds: [projectId, empty.projectId] });
-  const changeElsewhere = () => keyframe.changeProject(projectId, { textPrompt: `A harbour, ${crypto.randomUUID()}` });
-  return { projectId, filmId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId, changeElsewhere };
+  return { projectId, filmId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId };
 }

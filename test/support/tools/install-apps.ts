@@ -1,4 +1,4 @@
-import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { supabaseCli } from "../../../local/stack/supabase-cli.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
@@ -20,9 +20,21 @@ export type AppRepository = {
 /** @param parent gets a link to node_modules, from which Deno resolves the functions' packages without downloads */
 export async function initApp(parent: string, name: string, env: Record<string, string>): Promise<AppRepository> {
   await symlink(join(PROJECT_ROOT, "node_modules"), join(parent, "node_modules")).catch(() => undefined);
-  const folder = join(parent, name);
-  await mkdir(folder);
-  const app: AppRepository = {
+  await mkdir(join(parent, name));
+  const app = openApp(join(parent, name), env);
+  await app.supabase("init", "--yes");
+  return app;
+}
+
+/** A copy beside it, which no longer needs the Supabase CLI to begin. */
+export async function copyOf({ folder }: AppRepository, name: string): Promise<AppRepository> {
+  const copy = join(dirname(folder), name);
+  await cp(folder, copy, { recursive: true });
+  return openApp(copy, {});
+}
+
+function openApp(folder: string, env: Record<string, string>): AppRepository {
+  return {
     folder,
     write: async (path, text) => {
       await mkdir(dirname(join(folder, path)), { recursive: true });
@@ -35,7 +47,7 @@ export async function initApp(parent: string, name: string, env: Record<string, 
       );
     },
     supabase: async (...args) => {
-      const { code, stdout, stderr } = await supabaseCli(args, parent, { env, project: folder });
+      const { code, stdout, stderr } = await supabaseCli(args, dirname(folder), { env, project: folder });
       if (code !== 0 || /^WARN/m.test(stderr))
         throw new Error(`supabase ${args[0]} ${args[1] ?? ""}: ${stdout}${stderr}`);
       return stdout;
@@ -46,8 +58,6 @@ export async function initApp(parent: string, name: string, env: Record<string, 
       return { code, said: output };
     },
   };
-  await app.supabase("init", "--yes");
-  return app;
 }
 
 /** Tables, a function with shared code, seeds, a bucket and an exposed schema of the app's own; its migration is of a far future. */

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { systemClock } from "../../../client/clock.ts";
 import { createKeyframeClient } from "../../../client/index.ts";
-import { hang, refusal, useScriptedServer } from "../../support/client/server.ts";
+import { refusal, useScriptedServer } from "../../support/client/server.ts";
 
 const server = await useScriptedServer();
 
@@ -111,10 +111,4 @@ test("getToken never answers → no_token with what to do, not a fault of the ne
       "getToken has not answered in time. Inside onAuthStateChange supabase-js answers only once your callback has returned: make the call after it.",
   });
   expect(server.seen).toEqual([]);
-});
-
-test("the answer does not come, after a token has → a fault of the network", async () => {
-  server.play(hang);
-  const late = server.client({ requestTimeoutMs: 50, retries: 0, clock: systemClock }).readProject("p");
-  await expect(late).rejects.toMatchObject({ code: "network" });
 });

@@ -142,7 +142,7 @@ test("the starter is killed → Postgres shuts down by itself, and the next star
 test("a second start on the same data → data_in_use, the first goes on; its port taken → port_busy; a stale pid file → starts", async () => {
   const { url, port, stop } = await startCopy();
   vi.stubEnv("COLUMNS", "40");
-  await expect(startPostgres({ dataDir })).rejects.toMatchObject({ code: "data_in_use" });
+  await expect(startPostgres({ dataDir, patienceMs: 250 })).rejects.toMatchObject({ code: "data_in_use" });
   // A server whose pid file is gone ends within a minute.
   expect(await Deno.readTextFile(join(dataDir, "postmaster.pid"))).toContain(dataDir);
   expect(await query(url, "select 1 as n")).toEqual([{ n: 1 }]);

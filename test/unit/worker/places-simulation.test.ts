@@ -35,8 +35,8 @@ type Owner = {
 type Event = { owner: Owner; at: number };
 
 /**
- * The events of owners, each with one endpoint, sent in virtual time from the start of a process. Owners take turns; one without a place
- * tries again after its pause. Returns each event's wait in ms; events that never began have waited until the end.
+ * The events of owners, each with one endpoint, sent in virtual time from the start of a process. One without a place tries again
+ * after its pause. Returns each event's wait in ms; events that never began have waited until the end.
  */
 function simulate(owners: Owner[], endMs = END_MS) {
   let time = 0;
@@ -44,40 +44,38 @@ function simulate(owners: Owner[], endMs = END_MS) {
   const moments = new Map<number, (() => void)[]>();
   const at = (when: number, call: () => void) => {
     const ms = Math.ceil(when);
-    if (ms <= endMs) moments.set(ms, [...(moments.get(ms) ?? []), call]);
+    const calls = moments.get(ms) ?? [];
+    calls.push(call);
+    if (ms <= endMs) moments.set(ms, calls);
   };
   const waits = new Map<string, number[]>();
   const queues = new Map<Owner, { events: Event[]; from: number; line: ReturnType<typeof places.of> }>();
 
-  function startAll() {
-    for (const [owner, queue] of queues) {
-      while (queue.events.length > 0 && time >= queue.from) {
-        const place = queue.line.begin();
-        if (place === null) {
-          queue.from = time + queue.line.pauseMs();
-          at(queue.from, startAll);
-          break;
-        }
-        const event = queue.events.shift();
-        waits.get(owner.name)?.push(time - (event?.at ?? 0));
-        at(time + owner.answer(time), () => {
-          place.end();
-          queue.from = time;
-          startAll();
-        });
-      }
-    }
-  }
-
   for (const owner of owners) {
-    waits.set(owner.name, waits.get(owner.name) ?? []);
+    const waited = waits.get(owner.name) ?? [];
+    waits.set(owner.name, waited);
     const line = places.of({ owner: owner.id ?? crypto.randomUUID(), target: crypto.randomUUID(), shared: owner.host });
     const queue = { events: [] as Event[], from: 0, line };
     queues.set(owner, queue);
+    const start = () => {
+      if (queue.events.length === 0 || time < queue.from) return;
+      const place = line.begin();
+      if (place === null) {
+        queue.from = time + line.pauseMs();
+        return at(queue.from, start);
+      }
+      waited.push(time - (queue.events.shift()?.at ?? 0));
+      at(time + owner.answer(time), () => {
+        place.end();
+        queue.from = time;
+        start();
+      });
+      start();
+    };
     for (let when = owner.firstAt; when < endMs; when += owner.everyMs) {
       at(when, () => {
         for (let i = 0; i < owner.atOnce; i++) queue.events.push({ owner, at: time });
-        startAll();
+        start();
       });
     }
   }
