@@ -173,7 +173,7 @@ test("the functions behind it, by the Data API → closed to everybody but the s
 const listed = z.object({ projects: z.array(z.object({ textPrompt: z.string() })) });
 
 /** KEYFRAME_MIXED_REQUESTS=10000 for the long run. */
-const REQUESTS = Number(Deno.env.get("KEYFRAME_MIXED_REQUESTS") ?? 1000);
+const REQUESTS = Number(Deno.env.get("KEYFRAME_MIXED_REQUESTS") ?? 300);
 
 test(`${REQUESTS} requests, 50 at once, of users, their servers and nobody → nobody gets or makes a row of another`, {
   timeout: 30_000 + REQUESTS * 60,

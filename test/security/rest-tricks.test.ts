@@ -48,44 +48,17 @@ test.each(SCHEMAS)("the schema %s, in every way of naming one, asked for by anyb
   }
 });
 
-/** Every table that is exposed, and the column that says whose a row is, or which. */
-const exposed = async () =>
-  await sql<{ name: string; column: string; id: string }[]>`
-    select c.relname as name, case when o.attname is null then 'model' else 'owner_id' end as column,
-      format_type(i.atttypid, null) as id
-    from pg_class c
-    left join pg_attribute o on o.attrelid = c.oid and o.attname = 'owner_id'
-    left join pg_attribute i on i.attrelid = c.oid and i.attname = 'id'
-    where c.relnamespace = 'keyframe'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') order by 1`;
-
-// Each column by itself, in SQL: columns-sql.test.ts.
-test("every exposed table, by every caller → nobody chooses an owner; sessions read; users delete films and projects", async () => {
-  for (const { name, column, id } of await exposed()) {
-    // No row passes this: whether the verb may be used is decided before rows are looked at.
-    const nobody = id === "uuid" ? `id=eq.${crypto.randomUUID()}` : id === "bigint" ? "id=eq.0" : "model=eq.none/none";
-    for (const caller of ["anon", scene.user, stranger, "service_role"] as const) {
-      const denied = async (...[method, query, options]: [string, string, { json: object }?]) =>
-        isDenied(await rest(caller, method, `/${name}?${query}`, options));
-      const found = {
-        read: await denied("GET", `select=${column}&limit=0`),
-        insert: await denied("POST", "", { json: { [column]: null } }),
-        update: await denied("PATCH", nobody, { json: { [column]: null } }),
-        remove: await denied("DELETE", nobody),
-      };
-      const mayDelete = ["films", "projects"].includes(name) && typeof caller === "object";
-      const who = typeof caller === "string" ? caller : "a user";
-      const expected = { read: caller === "anon", insert: true, update: true, remove: !mayDelete };
-      expect([name, who, found]).toEqual([name, who, expected]);
-    }
-  }
-});
-
+// Which columns and tables a role may change at all: columns-sql.test.ts.
 test("the rows of every table → the owner sees the own ones, another user none of them, whatever is asked", async () => {
   const { id } = scene.user;
   await until("an attempt of the delivery", async () => {
     return (await sql`select from keyframe.webhook_attempts where owner_id = ${id}`).length > 0;
   });
-  for (const { name } of (await exposed()).filter(({ column }) => column === "owner_id")) {
+  const tables = await sql<{ name: string }[]>`
+    select c.relname as name from pg_class c join pg_attribute o on o.attrelid = c.oid and o.attname = 'owner_id'
+    where c.relnamespace = 'keyframe'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') order by 1`;
+  expect(tables.length).toBeGreaterThan(5);
+  for (const { name } of tables) {
     const own = await rest(scene.user, "GET", `/${name}?select=owner_id`);
     const owners = new Set((JSON.parse(own.text) as { owner_id: string }[]).map(({ owner_id }) => owner_id));
     expect([name, ...owners]).toEqual([name, id]);
@@ -180,7 +153,7 @@ test.each<[method: string, query: string, prefer: string, owner?: true]>([
 );
 
 describe("functions by GET and HEAD", () => {
-  test("every function that changes something → refused, and nothing changed, for every role", async () => {
+  test("every function that changes something, by the owner → refused, and nothing changed", async () => {
     const functions = await sql<{ schema: string; name: string; names: string[] }[]>`
       select pronamespace::regnamespace::text as schema, proname as name, coalesce(proargnames[1:pronargs], '{}') as names from pg_proc
       where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and provolatile = 'v'
@@ -203,11 +176,9 @@ describe("functions by GET and HEAD", () => {
         const headers = { "accept-profile": schema, "content-profile": schema };
         const query = new URLSearchParams(names.flatMap((each) => (known[each] ? [[each, known[each]]] : [])));
         for (const method of ["GET", "HEAD"]) {
-          for (const caller of ["anon", scene.user, stranger] as const) {
-            const reply = await rest(caller, method, `/rpc/${name}?${query}`, { headers });
-            expect([method, name, reply.status >= 400 && reply.status < 500]).toEqual([method, name, true]);
-            expect(reply.text).not.toContain("whsec_");
-          }
+          const reply = await rest(scene.user, method, `/rpc/${name}?${query}`, { headers });
+          expect([method, name, reply.status >= 400 && reply.status < 500]).toEqual([method, name, true]);
+          expect(reply.text).not.toContain("whsec_");
         }
       }
     });

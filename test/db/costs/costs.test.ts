@@ -183,8 +183,8 @@ describe("budgets", () => {
 
   test("an insert by the Data API, a start by a server → refused by the user's budget, and nothing is held", async () => {
     await budget(FRAME - 1);
-    const insert = db.as(
-      { role: "authenticated", sub: world.owner },
+    const insert = db.asUser(
+      world.owner,
       (sql) => sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`,
     );
     expect(await codeOf(insert)).toBe("budget_exceeded");
@@ -319,8 +319,7 @@ describe("budgets", () => {
 describe("what a prediction costs, in rare orders", () => {
   test("another's prediction → its cost is not told", async () => {
     const { id } = await submitted();
-    const ask = (sub: string) =>
-      db.as({ role: "authenticated", sub }, (sql) => sql`select keyframe_private.cost_json(${id}) as cost`);
+    const ask = (sub: string) => db.asUser(sub, (sql) => sql`select keyframe_private.cost_json(${id}) as cost`);
     expect((await ask(world.owner))[0]).toMatchObject({ cost: { state: "held" } });
     expect((await ask((await addWorld(db)).owner))[0]).toEqual({ cost: null });
   });
@@ -662,7 +661,7 @@ describe("attacked", () => {
   });
 
   async function usageByProject() {
-    return await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    return await db.asUser(world.owner, async (sql) => {
       const [row] = await sql`select keyframe.read_usage(group_by => 'project') as usage`;
       return row?.usage.groups;
     });
@@ -672,7 +671,7 @@ describe("attacked", () => {
 describe("amounts that are mistyped, or sums that no JSON number holds exactly", () => {
   const MOST = 2 ** 53 - 1;
   const usage = (group: string) =>
-    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    db.asUser(world.owner, async (sql) => {
       const [row] = await sql`select keyframe.read_usage(group_by => ${group}) as usage`;
       return row?.usage;
     });
@@ -721,7 +720,7 @@ test("a user whose id is all zeros → has costs and budgets of their own, and s
   await start(db, world);
   await db.sql`
     insert into auth.users (id, email) values (${nil}, 'nil@keyframe.local') on conflict do nothing`;
-  const [row] = await db.as({ role: "authenticated", sub: nil }, (sql) => sql`select keyframe.read_usage() as usage`);
+  const [row] = await db.asUser(nil, (sql) => sql`select keyframe.read_usage() as usage`);
   expect(row?.usage.groups).toEqual([]);
   await db.sql`update keyframe_private.settings set service_day_micros = ${FRAME}, owner_day_micros = ${FRAME}`;
   const project = crypto.randomUUID();

@@ -9,7 +9,7 @@ const world = useWorld(db);
 
 /** estimate_prediction as the api function calls it, with the user's own rights. */
 async function estimate({ project, step = "first-frame", input = {}, model = null }: Wanted = {}): Promise<unknown> {
-  const answer = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+  const answer = await db.asUser(world.owner, async (sql) => {
     const [row] = await sql`
       select keyframe.estimate_prediction(
         ${project ?? world.project}, ${step}, ${JSON.stringify(input)}::text::jsonb, ${model}) as answer`;

@@ -165,7 +165,7 @@ const answer = z.object({ rate: z.unknown(), ...modelList.shape });
 /** What a user gets of a step. */
 async function listed(step: string) {
   const sub = await db.addUser();
-  const { steps } = await db.as({ role: "authenticated", sub }, async (sql) => {
+  const { steps } = await db.asUser(sub, async (sql) => {
     const [row] = await sql`select keyframe.list_models() as answer`;
     return answer.parse(row?.answer);
   });

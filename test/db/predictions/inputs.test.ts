@@ -213,8 +213,8 @@ describe("what the model does not take is refused before any charge, with the va
       ...['{"aspectRatio": "0:1"}', '{"aspectRatio": "16:9:1"}', '{"aspectRatio": "1.6e1:9"}', '{"aspectRatio": 1}'],
     ]) {
       for (const step of ["first-frame", "video"]) {
-        const insert = db.as(
-          { role: "authenticated", sub: world.owner },
+        const insert = db.asUser(
+          world.owner,
           (sql) =>
             sql`insert into keyframe.predictions (project_id, step, input) values (${world.project}, ${step}, ${input}::text::jsonb)`,
         );

@@ -37,8 +37,7 @@ const move = (project: string, film: string | null, owner = world.owner) =>
   call(db, owner, "update_project", { project_id: project, changes: { film_id: film } });
 const remove = (film: string, withProjects: boolean) =>
   call<{ film: Film }>(db, world.owner, "delete_film", { film_id: film, with_projects: withProjects });
-const asUser = (statement: string, owner = world.owner) =>
-  db.as({ role: "authenticated", sub: owner }, (sql) => sql.unsafe(statement));
+const asUser = (statement: string, owner = world.owner) => db.asUser(owner, (sql) => sql.unsafe(statement));
 /** The version in milliseconds, as an ETag names it. */
 const versionOf = async (film: string) => new Date((await read(film)).updated_at).toISOString();
 const projectVersion = async (project: string) => {
@@ -158,9 +157,9 @@ describe("order", () => {
     const [limit] = await db.sql`delete from keyframe_private.rate_limits where route_class = 'change' returning *`;
     try {
       let second: Promise<unknown> = Promise.resolve();
-      await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      await db.asUser(world.owner, async (sql) => {
         await change(sql, one.film, null);
-        second = db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        second = db.asUser(world.owner, async (sql) => {
           await change(sql, two.film, null);
           await change(sql, two.film, one.ids);
         });
@@ -259,7 +258,7 @@ describe("deletion", () => {
   test("of the account, while a request of it orders shots → waits for the request; then all is gone", async () => {
     const { film, ids } = await addFilmOf(2);
     let deleted: Promise<unknown> = Promise.resolve();
-    await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    await db.asUser(world.owner, async (sql) => {
       await sql`select keyframe.update_film(${film}, '{"title": "Cut"}')`;
       deleted = db.sql`delete from auth.users where id = ${world.owner}`.execute();
       await untilSomebodyWaits(db.sql);

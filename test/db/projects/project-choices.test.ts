@@ -25,8 +25,8 @@ describe("a selected frame", () => {
     const neighbour = { ...world, project: await addProject(db, world.owner) };
     for (const id of [await frame("first-frame", neighbour), await frame("last-frame"), crypto.randomUUID()]) {
       expect(await codeOf(change({ selected_first_frame_id: id }))).toBe("not_found");
-      const patch = db.as(
-        { role: "authenticated", sub: world.owner },
+      const patch = db.asUser(
+        world.owner,
         (sql) => sql`update keyframe.projects set selected_first_frame_id = ${id} where id = ${world.project}`,
       );
       expect(await codeOf(patch)).toBe("not_found");
@@ -229,7 +229,7 @@ test("more rows than a page may have → 101 of projects and of predictions, and
 test("step_predictions of another user's project, or with another's frame selected → none, though it is a definer", async () => {
   const [taken, other] = [await frame(), await addWorld(db)];
   const found = (owner: string, of: object) =>
-    db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    db.asUser(owner, async (sql) => {
       const [row] = await sql<{ found: { prediction: { id: string } }[] }[]>`
         select coalesce((
           select s.predictions from keyframe_private.step_predictions(

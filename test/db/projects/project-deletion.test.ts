@@ -12,8 +12,7 @@ const db = useDatabase();
 const world = useWorld(db);
 
 const remove = () => call(db, world.owner, "delete_project", { project_id: world.project });
-const asUser = (statement: string) =>
-  db.as({ role: "authenticated", sub: world.owner }, (sql) => sql.unsafe(statement));
+const asUser = (statement: string) => db.asUser(world.owner, (sql) => sql.unsafe(statement));
 const left = async () => {
   const [row] = await db.sql`
     select (select count(*)::int from keyframe.projects where id = ${world.project}) as projects,

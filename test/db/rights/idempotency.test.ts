@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 
 const upload = (owner: string, key: string, hash: string) =>
-  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+  db.asUser(owner, async (sql) => {
     // Two requests of the function api: one before it reads the body, one after.
     await sql`select keyframe.admit_upload(${key})`;
     const [row] = await sql`select keyframe.admit_upload(${key}, ${hash}) as admitted`;
@@ -25,7 +25,7 @@ const upload = (owner: string, key: string, hash: string) =>
 
 test("an upload whose body never came whole, sent again → the same file, another token, and no replay", async () => {
   const admit = () =>
-    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    db.asUser(world.owner, async (sql) => {
       const [row] = await sql`select keyframe.admit_upload('k') as admitted`;
       return row?.admitted;
     });
@@ -36,7 +36,7 @@ test("an upload whose body never came whole, sent again → the same file, anoth
 });
 
 test("a key that waits for the body of an upload → is no other request's", async () => {
-  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select keyframe.admit_upload('k')`);
+  await db.asUser(world.owner, (sql) => sql`select keyframe.admit_upload('k')`);
   expect(await codeOf(create(db, world.owner, { key: "k", hash: HASH }))).toBe("idempotency_mismatch");
   await create(db, world.owner, { key: "other", hash: HASH });
   expect(await codeOf(upload(world.owner, "other", OTHER_HASH))).toBe("idempotency_mismatch");

@@ -13,8 +13,7 @@ const db = useDatabase();
 const world = useWorld(db);
 afterEach(() => db.sql`update keyframe_private.settings set max_calls_per_owner = 1000, service_month_micros = null`);
 
-const asOwner = <T>(work: (sql: postgres.TransactionSql) => Promise<T>, { owner } = world) =>
-  db.as({ role: "authenticated", sub: owner }, work);
+const asOwner = <T>(work: (sql: postgres.TransactionSql) => Promise<T>, { owner } = world) => db.asUser(owner, work);
 
 describe("two calls of an owner are being answered, as many as may be", () => {
   /** Does something while so many calls of the owner are open. */

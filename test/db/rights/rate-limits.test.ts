@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
@@ -15,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => db.sql`truncate keyframe_private.rate_buckets`);
 
 const upload = (owner = world.owner) =>
-  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+  db.asUser(owner, async (sql) => {
     const [row] = await sql`select keyframe.admit_upload() as admitted`;
     return row?.admitted;
   });
@@ -75,7 +76,7 @@ test("a changed limit → holds from the next request on; a class without a row 
 
 test("uploads with one Idempotency-Key → each takes a token before its body is read, and none after it", async () => {
   const admit = (hash: string | null) =>
-    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    db.asUser(world.owner, async (sql) => {
       const [row] = await sql`select keyframe.admit_upload('k', ${hash}) as admitted`;
       return row?.admitted;
     });
@@ -87,18 +88,14 @@ test("uploads with one Idempotency-Key → each takes a token before its body is
 });
 
 test("20 requests of one owner at once → exactly the capacity goes through", async () => {
-  await db.sql`update keyframe_private.settings set max_calls_per_owner = 20`;
+  await setSettings(db.sql, { max_calls_per_owner: 20 });
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(db, world.owner)));
-  await db.sql`update keyframe_private.settings set max_calls_per_owner = default`;
   expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBe(3);
 });
 
 test("rows straight through the Data API → are counted one by one like calls of the functions", async () => {
   const rows = Array.from({ length: 4 }, () => ({ title: "t", text_prompt: "p" }));
-  const insert = db.as(
-    { role: "authenticated", sub: world.owner },
-    (sql) => sql`insert into keyframe.projects ${sql(rows)}`,
-  );
+  const insert = db.asUser(world.owner, (sql) => sql`insert into keyframe.projects ${sql(rows)}`);
   expect(await codeOf(insert)).toBe("rate_limited");
   expect((await create(db, world.owner)).rate.remaining).toBe(2);
 });

@@ -78,7 +78,7 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
 test("an owner's three calls that take over two seconds together → named, with what most of them are; two are not", async () => {
   const ends: (() => void)[] = [];
   const hold = (owner: string) =>
-    db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    db.asUser(owner, async (sql) => {
       await sql`select set_config('request.method', 'GET', true)`;
       await sql`select from keyframe.projects`;
       await new Promise<void>((end) => ends.push(end));

@@ -44,7 +44,7 @@ test("a database without the row, as after a restore → starts are refused, not
   await db.sql`delete from keyframe.predictions where id = ${running.id}`;
   await db.sql`select keyframe_private.admit_waiting(${world.owner})`;
   expect((await readRow(db.sql, waiting.id)).admitted_at).toBeNull();
-  const { estimate } = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+  const { estimate } = await db.asUser(world.owner, async (sql) => {
     const [row] = await sql`select keyframe.estimate_prediction(${world.project}, 'first-frame') as answer`;
     return row?.answer;
   });

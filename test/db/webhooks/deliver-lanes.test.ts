@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import {
@@ -18,9 +18,6 @@ import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../../supabase/functions/ke
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, tokenOf } from "../../support/database/webhooks.ts";
 import { makeClock } from "../../unit/worker/worker-clock.ts";
-
-// Thousands of calls of the database, one after the other: seconds, and a minute where the machine is busy.
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
@@ -113,12 +110,18 @@ function makeDeliver({
     clock: time.clock,
   });
   const identify = ({ delivery: { id } }: { delivery: Delivery }) => ({ deliveryId: id });
-  const { kick } = createWorker({ ...lanes, identify, log, clock: time.clock, limits: L });
+  const { kick: wake } = createWorker({ ...lanes, identify, log, clock: time.clock, limits: L });
+  function kick() {
+    began ||= Date.now(); // what the test has prepared is due
+    return wake();
+  }
   return {
     ...time,
-    kick() {
-      began ||= Date.now(); // what the test has prepared is due
-      return kick();
+    kick,
+    /** Lets it run until a moment that the test is about, not to its end. */
+    async runFor(ms: number) {
+      void kick();
+      await time.sleepUntil(ms);
     },
     calls,
     startedAt,
@@ -146,6 +149,15 @@ function makeDeliver({
     name: (endpoint: string, name: string) => void names.set(endpoint, name),
     startOf: (id: string) => startedAt.get(id)?.[0] ?? Number.NaN,
   };
+}
+
+/** So many owners with so many endpoints each, all at one host. */
+async function addOwners(count: number, each: number) {
+  const owners = await Promise.all(Array.from({ length: count }, () => db.addUser()));
+  const endpoints = await db.sql<{ id: string; owner_id: string }[]>`
+    insert into keyframe.webhook_endpoints (owner_id, url)
+    select owner, 'https://slow.example/' || owner from unnest(${owners}::uuid[]) owner, generate_series(1, ${each}::int) returning id, owner_id`;
+  return [owners, endpoints] as const;
 }
 
 /** Two due deliveries for each of these endpoints. */
@@ -187,7 +199,7 @@ describe("a lane", () => {
 
   test("more owners than lanes at once → each is served: a lane that is released makes room", async () => {
     const deliver = makeDeliver();
-    for (let i = 0; i < 300; i++) await deliver.add("", null, 1);
+    await Promise.all(Array.from({ length: 300 }, () => deliver.add("", null, 1)));
     await deliver.runUntil(deliver.kick());
     expect((await isRecorded()).size).toBe(300);
   });
@@ -225,7 +237,7 @@ describe("a lane", () => {
 
   test("400 slow deliveries → the run takes no more at its end, and is over in time for the platform", async () => {
     const deliver = makeDeliver({ request: () => 14_000 });
-    for (let i = 0; i < 40; i++) await deliver.add("", null, 10);
+    await Promise.all(Array.from({ length: 40 }, () => deliver.add("", null, 10)));
     await deliver.runUntil(deliver.kick());
     expect(deliver.now()).toBeLessThan(L.maxRunMs + 2 * REQUEST_MS);
     expect(isSentOnce(deliver.startedAt)).toBe(true);
@@ -418,10 +430,7 @@ describe("nobody's trouble stops anybody else", () => {
     "100 owners with five slow endpoints each, %s → another's event is sent at once, from the first second on",
     async (_, everyMs) => {
       const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "innocent" ? 10 : 14_000) });
-      const owners = await Promise.all(Array.from({ length: 100 }, () => db.addUser()));
-      const endpoints = await db.sql<{ id: string; owner_id: string }[]>`
-      insert into keyframe.webhook_endpoints (owner_id, url)
-      select owner, 'https://slow.example' from unnest(${owners}::uuid[]) owner, generate_series(1, 5) returning id, owner_id`;
+      const [owners, endpoints] = await addOwners(100, 5);
       for (const { id, owner_id } of endpoints) deliver.name(id, owner_id);
       const arrive = (ids: string[]) => deliver.outside(seedMany(ids, deliver.at()));
       if (everyMs === 0) await arrive(endpoints.map(({ id }) => id));
@@ -432,10 +441,10 @@ describe("nobody's trouble stops anybody else", () => {
         });
       const innocent = await deliver.add("innocent", null, 1);
       const events: { id: string; at: number }[] = [];
-      for (let at = 250; at < 20_000; at += 750) {
+      for (let at = 250; at < 16_000; at += 750) {
         deliver.clock.after(at, () => void deliver.deliver(innocent.id).then((event) => void events.push(event)));
       }
-      await deliver.runUntil(deliver.kick());
+      await deliver.runFor(17_000); // the first requests have ended, and others taken their places
       expect(events.length).toBeGreaterThan(20);
       for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
       expect(deliver.mostOpen("all")).toBeLessThan(L.maxOpen);
@@ -443,15 +452,11 @@ describe("nobody's trouble stops anybody else", () => {
     },
   );
 
-  test.each([8, 50, 600])(
+  test.each([8, 600])(
     "%i owners with one endpoint each at one slow host, after a start → another's event is sent at once",
     async (count) => {
       const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "innocent" ? 10 : 14_000) });
-      const owners = await db.sql<{ id: string }[]>`
-        insert into auth.users (id, email) select gen_random_uuid(), gen_random_uuid() || '@keyframe.local' from generate_series(1, ${count}::int) returning id`;
-      const endpoints = await db.sql<{ id: string }[]>`
-        insert into keyframe.webhook_endpoints (owner_id, url)
-        select owner, 'https://crm.example/' || owner from unnest(${owners.map(({ id }) => id)}::uuid[]) owner returning id`;
+      const [, endpoints] = await addOwners(count, 1);
       for (const { id } of endpoints) deliver.name(id, "crm");
       const innocents = await Promise.all(
         Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, { url: "https://good.example" })),
@@ -461,13 +466,13 @@ describe("nobody's trouble stops anybody else", () => {
         deliver.at(),
       );
       const events: { id: string; at: number }[] = [];
-      for (let at = 5; at < 20_000; at += 250)
+      for (let at = 5; at < 16_000; at += 400)
         deliver.clock.after(at, () => {
-          const { id } = innocents[((at / 250) % 20) | 0] ?? { id: "" };
+          const { id } = innocents[((at / 400) % 20) | 0] ?? { id: "" };
           void deliver.deliver(id).then((event) => void events.push(event));
         });
-      await deliver.runUntil(deliver.kick());
-      expect(events.length).toBe(80);
+      await deliver.runFor(17_000);
+      expect(events.length).toBe(40);
       for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
       expect(deliver.mostOpen("crm")).toBeLessThanOrEqual((L.maxOpen * 3) / 8);
       expect(deliver.claimed("crm")).toBeLessThan(count * 15);
@@ -476,18 +481,15 @@ describe("nobody's trouble stops anybody else", () => {
 
   test("20 owners with twenty slow endpoints each → a quick endpoint with many deliveries keeps its speed", async () => {
     const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "quick" ? 10 : 14_000) });
-    const owners = await Promise.all(Array.from({ length: 20 }, () => db.addUser()));
-    const endpoints = await db.sql<{ id: string }[]>`
-      insert into keyframe.webhook_endpoints (owner_id, url)
-      select owner, 'https://slow.example' from unnest(${owners}::uuid[]) owner, generate_series(1, 20) returning id`;
+    const [, endpoints] = await addOwners(20, 20);
     await seedMany(
       endpoints.map(({ id }) => id),
       deliver.at(),
     );
     const quick = await deliver.add("quick", null, 1_000);
-    await deliver.runUntil(deliver.kick());
+    await deliver.runFor(4_000);
     expect(deliver.mostOpen("quick")).toBe(8);
-    expect(Math.max(...quick.deliveries.map((id) => deliver.startOf(id)))).toBeLessThan(4_000);
+    for (const id of quick.deliveries) expect(deliver.startOf(id)).toBeLessThan(4_000);
   });
 
   test("an owner with a quick endpoint and a hanging one → the quick one is not held up", async () => {
@@ -497,8 +499,8 @@ describe("nobody's trouble stops anybody else", () => {
     const owner = await db.addUser();
     await deliver.add("hanging", owner, 50);
     const quick = await deliver.add("quick", owner, 100);
-    await deliver.runUntil(deliver.kick());
-    expect(Math.max(...quick.deliveries.map((id) => deliver.startOf(id)))).toBeLessThan(2_000);
+    await deliver.runFor(2_000);
+    for (const id of quick.deliveries) expect(deliver.startOf(id)).toBeLessThan(2_000);
   });
 
   test("an owner switches its hanging endpoints off and on → no more requests to them; another's event is sent at once", async () => {
@@ -512,7 +514,7 @@ describe("nobody's trouble stops anybody else", () => {
     const events: { id: string; at: number }[] = [];
     for (let at = 250; at < 12_000; at += 750)
       deliver.clock.after(at, () => void deliver.deliver(innocent.id).then((event) => void events.push(event)));
-    await deliver.runUntil(deliver.kick());
+    await deliver.runFor(13_000);
     expect(deliver.mostOpen("hanging")).toBeLessThanOrEqual(2);
     for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
   });
@@ -521,7 +523,7 @@ describe("nobody's trouble stops anybody else", () => {
     let hangs = false;
     const deliver = makeDeliver({ request: (_id, endpoint) => (hangs && endpoint !== "innocent" ? 14_000 : 10) });
     const owners = [await db.addUser(), await db.addUser(), await db.addUser()];
-    for (const owner of owners) for (let j = 0; j < 20; j++) await deliver.add(owner, owner, 40);
+    for (const owner of owners) await Promise.all(Array.from({ length: 20 }, () => deliver.add(owner, owner, 40)));
     const innocent = await deliver.add("innocent", null, 0);
     deliver.clock.after(120, () => {
       hangs = true;
@@ -530,7 +532,7 @@ describe("nobody's trouble stops anybody else", () => {
     deliver.clock.after(2_000, async () => {
       event = await deliver.deliver(innocent.id);
     });
-    await deliver.runUntil(deliver.kick());
+    await deliver.runFor(17_000);
     expect(deliver.startOf(event.id) - event.at).toBeLessThan(300);
     for (const owner of owners) expect(deliver.mostOpen(owner)).toBeLessThanOrEqual(L.maxOpen / 4);
   });

@@ -30,7 +30,7 @@ const countOf = async (table: string, where = "true") =>
   (await db.sql.unsafe(`select from ${table} where ${where}`)).count;
 /** What an owner sees of webhooks through the Data API. */
 const seenBy = (owner: string) =>
-  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+  db.asUser(owner, async (sql) => {
     const [row] = await sql<Record<string, number>[]>`
       select (select count(*)::int from keyframe.webhook_endpoints) as endpoints,
         (select count(*)::int from keyframe.webhook_deliveries) as deliveries,

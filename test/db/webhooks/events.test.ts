@@ -95,10 +95,7 @@ describe("a prediction", () => {
   test("cancelled by its owner → no event: who asked for it knows", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
     const cancel = () =>
-      db.as(
-        { role: "authenticated", sub: world.owner },
-        (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
-      );
+      db.asUser(world.owner, (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`);
     await cancel();
     await cancel();
     await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
@@ -144,7 +141,7 @@ test.each([
   "list_webhook_deliveries",
 ])("%s under way on an endpoint → does not hold up the projects whose events go there", async (name) => {
   const endpoint = await addEndpoint(db.sql, world.owner);
-  await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+  await db.asUser(world.owner, async (sql) => {
     await sql.unsafe(`select keyframe.${name}('${endpoint}')`);
     await db.sql.begin(async (other) => {
       await other`set local lock_timeout = '5s'`;

@@ -170,7 +170,7 @@ describe("webhook_health", () => {
   test("whatever zone the session is in → the hours are those of UTC", async () => {
     const at = hoursAgo(2);
     await seedDeliveries(db.sql, endpoint, 1, delivered(at));
-    const answer = await db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    const answer = await db.asUser(owner, async (sql) => {
       await sql`set local timezone = 'Asia/Kathmandu'`; // UTC+5:45
       const [row] = await sql<{ answer: Health }[]>`select keyframe.webhook_health() as answer`;
       return row?.answer;

@@ -93,7 +93,7 @@ describe("recover_webhook_endpoint", () => {
     for (const to of [endpoint, other]) await seedDeliveries(db.sql, to, 1);
     await seed(ended("exhausted"));
     const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
-    await db.as({ role: "authenticated", sub: owner }, async (recovering) => {
+    await db.asUser(owner, async (recovering) => {
       await recovering`select keyframe.recover_webhook_endpoint(${endpoint}, ${HOUR_AGO})`;
       await db.sql.begin(async (sql) => {
         await sql`set local lock_timeout = '2 s'`;

@@ -74,7 +74,7 @@ describe("a recovery that reaches back to the end of the retention, and meets th
   }
   /** Recovers all of 40 days. Whatever waits for a lock of another user fails. */
   const recover = () =>
-    db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    db.asUser(owner, async (sql) => {
       await sql`set local lock_timeout = '1s'`;
       const [row] = await sql<{ answer: { recovered: number } }[]>`
         select keyframe.recover_webhook_endpoint(${endpoint}, ${ago(40 * DAY)}) as answer`;

@@ -96,7 +96,7 @@ test("ten rotations at once with an overlap → two go through, three live, one 
 });
 
 test("a rotation whose transaction began before another's, and that came after it → its secret is the current one", async () => {
-  const fresh = await db.as({ role: "authenticated", sub: owner }, async (sql) => {
+  const fresh = await db.asUser(owner, async (sql) => {
     await sql`select now()`;
     await rotate(24);
     const [row] = await sql<{ secret: string }[]>`

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { claim, makeDue, readRow } from "../../support/database/calls.ts";
-import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
+import { useWorld, type Row, seedCopies, seedPrediction } from "../../support/database/predictions.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
@@ -14,13 +15,7 @@ const unclaimed = (columns: Row = {}) => ({ columns: { attempt: 0, lease_token: 
 
 test("20 claims at once over 200 due predictions → never hand out one twice, and hand out all", async () => {
   const { id } = await seedPrediction(db.sql, world, unclaimed());
-  await db.sql.begin(async (sql) => {
-    await sql`set local session_replication_role = replica`;
-    await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, input, model, admitted_at, deadline_at, next_attempt_at)
-      select project_id, owner_id, step, input, model, admitted_at, deadline_at, next_attempt_at
-      from keyframe.predictions, generate_series(1, 199) where id = ${id}`;
-  });
+  await seedCopies(db.sql, id, 199);
   /** On its own connection, until nothing is left. */
   const claimAll = async () => {
     const connection = await db.sql.reserve();
@@ -80,7 +75,7 @@ describe("a lease", () => {
   });
 
   test("that ran out max_failures times → the prediction fails with attempts_exhausted and is not handed out", async () => {
-    await db.sql`update keyframe_private.settings set max_failures = 3`;
+    await setSettings(db.sql, { max_failures: 3 });
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     const other = await seedPrediction(db.sql, world, unclaimed());
     for (const failures of [1, 2]) {
@@ -96,7 +91,6 @@ describe("a lease", () => {
       error_retryable: true,
       lease_token: null,
     });
-    await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 });
 

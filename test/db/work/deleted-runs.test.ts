@@ -36,7 +36,7 @@ const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
   [
     "cancelled and its project deleted by its user",
     (id) =>
-      db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      db.asUser(world.owner, async (sql) => {
         await sql`select keyframe.cancel_prediction(${world.project}, ${id})`;
         await sql`select keyframe.delete_project(${world.project})`;
       }),

@@ -13,10 +13,7 @@ afterEach(async () => {
 });
 
 const cancel = (world: World, id: string) =>
-  db.as(
-    { role: "authenticated", sub: world.owner },
-    (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
-  );
+  db.asUser(world.owner, (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`);
 
 const positions = async (world: World) => {
   const rows = await db.sql<{ position: number | null }[]>`
@@ -135,7 +132,7 @@ test("max_active_per_owner lowered → what runs goes on, and no new one is admi
 test("20 rows in one insert through the Data API → exactly four are admitted", async () => {
   const world = await addWorld(db);
   const rows = Array.from({ length: 20 }, () => ({ project_id: world.project, step: "first-frame" }));
-  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into keyframe.predictions ${sql(rows)}`);
+  await db.asUser(world.owner, (sql) => sql`insert into keyframe.predictions ${sql(rows)}`);
   expect(await admitted(world)).toBe(4);
 });
 
@@ -172,7 +169,7 @@ test("a new request while others wait → goes behind them, even when a slot is 
 
 test("one owner's insert that is not committed yet → does not hold another owner's insert up", async () => {
   const [slow, other] = [await addWorld(db), await addWorld(db)];
-  await db.as({ role: "authenticated", sub: slow.owner }, async (sql) => {
+  await db.asUser(slow.owner, async (sql) => {
     await sql`select keyframe.start_prediction(${slow.project}, 'first-frame')`;
     expect((await start(db, other)).prediction.status).toBe("queued");
   });

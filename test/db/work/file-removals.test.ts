@@ -185,7 +185,7 @@ describe("a reference image that is used again", () => {
     return reference;
   };
   const beginStart = (reference: string, meanwhile: () => Promise<void>) =>
-    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    db.asUser(world.owner, async (sql) => {
       await sql`select keyframe.start_prediction(${world.project}, 'first-frame', jsonb_build_object('referenceImagePath', ${reference}::text))`;
       await meanwhile();
     });

@@ -16,11 +16,14 @@ import {
   type Row,
   type SeedOptions,
   type Status,
+  seedCopies,
   seedPrediction,
   seedSubmit,
 } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
+import { withFailing as failing } from "../../support/database/set-aside.ts";
+import { setSettings } from "../../support/database/settings.ts";
 import { start } from "../../support/database/user.ts";
 import { addEndpoint } from "../../support/database/webhooks.ts";
 
@@ -201,7 +204,7 @@ test("the rows of twenty waiting submits are held → claims leave them out and 
   await clear();
   const [held, others] = [await addWorld(db), await addWorld(db)];
   const columns = { attempt: 0, lease_token: null };
-  for (let count = 0; count < 20; count++) await seedPrediction(db.sql, held, { columns });
+  await seedCopies(db.sql, (await seedPrediction(db.sql, held, { columns })).id, 19);
   const free = await seedPrediction(db.sql, others, { columns: { ...columns, next_attempt_at: ago(0.5) } });
   await db.sql.begin(async (open) => {
     await open`select from keyframe_private.provider_submits where owner_id = ${held.owner} for update`;
@@ -223,9 +226,7 @@ test.each<[count: string, options: SeedOptions, what: string, hold: Hold]>([
   async (_count, options, _what, hold) => {
     await clear();
     const [held, others] = [await addOwner(), await addWorld(db)];
-    await db.sql.begin(async (sql) => {
-      for (let count = 0; count < 200; count++) await seedPrediction(sql, held, options);
-    });
+    await seedCopies(db.sql, (await seedPrediction(db.sql, held, options)).id, 199);
     const { id } = await seedPrediction(db.sql, others, { columns: { next_attempt_at: ago(0.5) } });
     await db.sql.begin(async (open) => {
       await hold(open, held);
@@ -328,17 +329,9 @@ describe("what one row or one kind raises", () => {
     condition: string,
     work: (sql: postgres.Sql) => Promise<unknown>,
   ): Promise<string[]> {
-    await db.sql.unsafe(`
-      create or replace function public.fail_write() returns trigger language plpgsql as $$ begin raise 'It cannot be written.'; end $$;
-      create trigger _050_fail before insert or update on ${table} for each row when (${condition}) execute function public.fail_write()`);
     const warnings: string[] = [];
     const sql = postgres(db.url, { max: 1, onnotice: ({ message }) => warnings.push(message ?? "") });
-    try {
-      await work(sql);
-    } finally {
-      await sql.end();
-      await db.sql.unsafe(`drop trigger _050_fail on ${table}`);
-    }
+    await failing(db.sql, table, condition, () => work(sql)).finally(() => sql.end());
     return warnings;
   }
 
@@ -373,7 +366,7 @@ describe("what one row or one kind raises", () => {
 
   test("an owner whose waiting prediction cannot be admitted → warned of, and others are admitted", async () => {
     await clear();
-    await db.sql`update keyframe_private.settings set max_active_per_owner = 100`;
+    await setSettings(db.sql, { max_active_per_owner: 100 });
     const [bad, good] = [await addOwner(), await addOwner()];
     const condition = `new.owner_id = '${bad.owner}'`;
     const warnings = await withFailing(
@@ -384,7 +377,6 @@ describe("what one row or one kind raises", () => {
     const isAdmitted = async ({ ids }: Owner) => (await readRow(db.sql, ids.waiting)).admitted_at !== null;
     expect([await isAdmitted(bad), await isAdmitted(good)]).toEqual([false, true]);
     expect(warnings).toContainEqual(expect.stringContaining(bad.owner));
-    await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
   });
 
   const KINDS = [
@@ -447,7 +439,7 @@ describe("an administrator's transaction stays open → everybody's starts go on
     const world = await addWorld(db);
     await rolledBack(db.sql, async (open) => {
       await open.unsafe(hold);
-      const started = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      const started = await db.asUser(world.owner, async (sql) => {
         await sql`set local statement_timeout = '4s'`;
         const [row] = await sql`select keyframe.start_prediction(${world.project}, 'first-frame') as answer`;
         return row?.answer.prediction;

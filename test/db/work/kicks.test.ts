@@ -193,10 +193,7 @@ describe("what makes a kick", () => {
   test("a run to cancel → yes, once; handing the task out → no", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "processing" });
     const cancel = () =>
-      db.as(
-        { role: "authenticated", sub: world.owner },
-        (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
-      );
+      db.asUser(world.owner, (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`);
     expect(await kicksOf(cancel)).toBe(1);
     expect(await kicksOf(cancel)).toBe(0);
     expect(await kicksOf(() => claim(db.sql))).toBe(0);

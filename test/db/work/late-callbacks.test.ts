@@ -1,5 +1,6 @@
 import postgres from "postgres";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import {
   claim,
@@ -234,7 +235,7 @@ describe("a run that failed because it could not read the images", () => {
   });
 
   test("max_failures times → failed: every run may cost money", async () => {
-    await db.sql`update keyframe_private.settings set max_failures = 3`;
+    await setSettings(db.sql, { max_failures: 3 });
     const { id } = await seedFailed();
     for (const attempt of [2, 3]) {
       await submitAgain(id);
@@ -245,7 +246,6 @@ describe("a run that failed because it could not read the images", () => {
     }
     expect(await readRow(db.sql, id)).toMatchObject(failed("input_unreachable"));
     expect(await runsToCancel(db.sql)).toEqual([]);
-    await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 });
 

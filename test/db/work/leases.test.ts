@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import {
   claim,
@@ -59,7 +60,7 @@ test("a callback moves the prediction on under a poller → the poller comes too
 
 describe("putting a task off", () => {
   test("the waits double from retry_base up to retry_max, each ±20 % by chance", async () => {
-    await db.sql`update keyframe_private.settings set max_failures = 100`;
+    await setSettings(db.sql, { max_failures: 100 });
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     const waitAfter = async (failures: number) => {
       const lease = crypto.randomUUID();
@@ -80,7 +81,6 @@ describe("putting a task off", () => {
       expect(await readRow(db.sql, id)).toMatchObject(counted);
     }
     for (const failures of [10, 60, 98]) expect(await waitAfter(failures)).toBe(120);
-    await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 
   test("a rate limit of the provider → waited for in full, as often as it takes, and never counted", async () => {

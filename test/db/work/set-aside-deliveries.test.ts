@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { letTimePass as tryAsides, readAsides, withFailing as failing } from "../../support/database/set-aside.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -32,27 +33,12 @@ const seedBoth = async () => {
   const [otherId = ""] = await seedDeliveries(db.sql, other?.id, 1);
   return { id, other: otherId };
 };
-const asides = () =>
-  db.sql`select kind, subject, code, failures from keyframe_private.set_aside order by kind, subject`;
-const letTimePass = () => db.sql`update keyframe_private.set_aside set next_try_at = now() - interval '1 second'`;
+const asides = () => readAsides(db.sql);
+const letTimePass = () => tryAsides(db.sql);
 const isDue = async () => (await db.sql`select keyframe_private.has_due_delivery(clock_timestamp()) as is`)[0]?.is;
 
-/** Writes that match raise while the work is done. */
-async function withFailing<T>(
-  table: string,
-  condition: string,
-  work: () => Promise<T>,
-  does = "raise 'It cannot be written.'",
-): Promise<T> {
-  await db.sql.unsafe(`
-    create or replace function public.fail_write() returns trigger language plpgsql as $$ begin ${does}; return new; end $$;
-    create trigger _050_fail before insert or update on ${table} for each row when (${condition}) execute function public.fail_write()`);
-  try {
-    return await work();
-  } finally {
-    await db.sql.unsafe(`drop trigger _050_fail on ${table}`);
-  }
-}
+const withFailing = <T>(table: string, condition: string, work: () => Promise<T>, does?: string) =>
+  failing(db.sql, table, condition, work, does);
 const LANES = "keyframe_private.lanes";
 const DELIVERIES = "keyframe.webhook_deliveries";
 
@@ -78,7 +64,7 @@ describe("a lane that raises", () => {
     const { id, other } = await seedBoth();
     await withFailing(LANES, `new.id = '${bad}' and ${condition}`, async () => {
       expect((await exchange(db.sql)).deliveries.map((delivery) => delivery.id)).toEqual([other]);
-      expect(await asides()).toEqual([{ kind: "lane", subject: bad, code: "P0001", failures: 1 }]);
+      expect(await asides()).toMatchObject([{ kind: "lane", subject: bad, code: "P0001", failures: 1 }]);
       expect([await isDue(), (await exchange(db.sql)).deliveries]).toEqual([false, []]);
     });
     await letTimePass();
@@ -129,7 +115,7 @@ describe("a delivery whose attempt cannot be recorded", () => {
         recorded: 4,
         unrecorded: [{ id, endpoint_id: endpoint, reason: "P0001" }],
       });
-      expect(await asides()).toEqual([{ kind: "delivery", subject: id, code: "P0001", failures: 1 }]);
+      expect(await asides()).toMatchObject([{ kind: "delivery", subject: id, code: "P0001", failures: 1 }]);
     });
     const again = { results: results.filter((result) => result.id === id), maxLanes: 0 };
     expect(await exchange(db.sql, again)).toMatchObject({ recorded: 0, unrecorded: [{ id }] });

@@ -4,7 +4,16 @@ import { DatabaseError } from "../../../shared/platform/call-database.ts";
 import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { claim, complete, readRow, submitsOf, type Task } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { addWorld, type Row, seedPrediction, seedSubmit, type World } from "../../support/database/predictions.ts";
+import {
+  addWorld,
+  type Row,
+  seedCopies,
+  seedPrediction,
+  seedSubmit,
+  type World,
+} from "../../support/database/predictions.ts";
+import { letTimePass as tryAsides, readAsides, withFailing as failing } from "../../support/database/set-aside.ts";
+import { setSettings } from "../../support/database/settings.ts";
 
 // A row that raises costs nobody else a claim. It is set aside with the reason, tried again later each time, and ends.
 
@@ -21,31 +30,16 @@ beforeEach(async () => {
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const NEW = { attempt: 0, lease_token: null };
 
-/** Writes that match raise while the work is done. */
-async function withFailing<T>(
-  table: string,
-  condition: string,
-  work: () => Promise<T>,
-  does = "raise 'It cannot be written.'",
-) {
-  await db.sql.unsafe(`
-    create or replace function public.fail_write() returns trigger language plpgsql as $$ begin ${does}; return new; end $$;
-    create trigger _050_fail before insert or update on ${table} for each row when (${condition}) execute function public.fail_write()`);
-  try {
-    return await work();
-  } finally {
-    await db.sql.unsafe(`drop trigger _050_fail on ${table}`);
-  }
-}
+const withFailing = <T>(table: string, condition: string, work: () => Promise<T>, does?: string) =>
+  failing(db.sql, table, condition, work, does);
 
 type Note = { task: "set_aside"; kind: string; id: string; code: string; failures: number };
 const split = (claimed: Task[]) => ({
   tasks: claimed.filter(({ task }) => task !== "set_aside"),
   notes: claimed.filter(({ task }) => task === "set_aside") as unknown as Note[],
 });
-const asides = () => db.sql<Row[]>`
-  select kind, subject, code, reason, failures from keyframe_private.set_aside order by kind, subject`;
-const letTimePass = () => db.sql`update keyframe_private.set_aside set next_try_at = now() - interval '1 second'`;
+const asides = () => readAsides(db.sql);
+const letTimePass = () => tryAsides(db.sql);
 
 describe("a claim of ten with one prediction that raises", () => {
   const seedTen = async (columns: Row = NEW) => {
@@ -98,7 +92,7 @@ describe("a claim of ten with one prediction that raises", () => {
 
   test("max_failures times → it fails with attempts_exhausted and its cost is released; each try waits longer", async () => {
     const { id } = await seedTen();
-    await db.sql`update keyframe_private.settings set max_failures = 4`;
+    await setSettings(db.sql, { max_failures: 4 });
     const waits: number[] = [];
     await withFailing("keyframe.predictions", `new.id = '${id}' and new.lease_token is not null`, async () => {
       for (let tries = 1; tries <= 4; tries++) {
@@ -111,7 +105,6 @@ describe("a claim of ten with one prediction that raises", () => {
         expect((await readRow(db.sql, id)).status).toBe(tries < 4 ? "queued" : "failed");
       }
     });
-    await db.sql`update keyframe_private.settings set max_failures = default`;
     expect(waits).toEqual(waits.toSorted((one, next) => one - next));
     expect(waits.at(-1)).toBeGreaterThan(10);
     expect(await readRow(db.sql, id)).toMatchObject({ error_code: "attempts_exhausted", error_retryable: true });
@@ -148,7 +141,7 @@ describe("a claim of ten with one prediction that raises", () => {
 
   test("because a lock is in the way, more than max_failures times → it does not fail; an error beside them counts alone", async () => {
     const { id } = await seedTen();
-    await db.sql`update keyframe_private.settings set max_failures = 2`;
+    await setSettings(db.sql, { max_failures: 2 });
     const tries = async (does: string) => {
       await letTimePass();
       const note = () => claim(db.sql, 10);
@@ -163,7 +156,6 @@ describe("a claim of ten with one prediction that raises", () => {
       "queued",
       "failed",
     ]);
-    await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 
   test("because it was submitted a million times → the others are handed out, and the sweep fails it at once", async () => {
@@ -224,17 +216,6 @@ describe("ten provider runs to cancel, to search for, or files to remove, of whi
 });
 
 describe("the sweep, with more rows in front that raise than it looks at", () => {
-  async function seedMany(count: number, columns: Row): Promise<void> {
-    const { id } = await seedPrediction(db.sql, bad, { status: "processing", columns });
-    await db.sql.begin(async (sql) => {
-      await sql`set local session_replication_role = replica`;
-      await sql`
-        insert into keyframe.predictions (project_id, owner_id, step, status, input, model, attempt, admitted_at, started_at, deadline_at, next_attempt_at, provider_prediction_id, lease_token, failures, retry_reason)
-        select project_id, owner_id, step, status, input, model, attempt, admitted_at, started_at, deadline_at, next_attempt_at, 'many-' || i, lease_token, failures, retry_reason
-        from keyframe.predictions, generate_series(2, ${count}::int) i where id = ${id}`;
-    });
-  }
-
   test.each([
     [
       "overdue",
@@ -249,7 +230,8 @@ describe("the sweep, with more rows in front that raise than it looks at", () =>
   ] as const)(
     "%s predictions → left out and set aside; the next sweep fails those behind them",
     async (_what, first, behind) => {
-      await seedMany(60, first);
+      const many = await seedPrediction(db.sql, bad, { status: "processing", columns: first });
+      await seedCopies(db.sql, many.id, 59);
       const { id } = await seedPrediction(db.sql, good, { status: "processing", columns: behind });
       await withFailing("keyframe.predictions", `new.owner_id = '${bad.owner}'`, async () => {
         for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.fail_overdue(50)`;
@@ -303,7 +285,7 @@ describe("a row whose trigger sleeps for longer than a call may take", () => {
     const { id } = await seedPrediction(db.sql, bad, { columns: { ...NEW, next_attempt_at: ago(60) } });
     const others: string[] = [];
     for (let count = 0; count < 9; count++) others.push((await seedPrediction(db.sql, good, { columns: NEW })).id);
-    await db.sql`update keyframe_private.settings set max_failures = 1`;
+    await setSettings(db.sql, { max_failures: 1 });
     const { claim: claimNext } = createWorkerDatabase();
     const got: string[] = [];
     const notes: unknown[] = [];
@@ -325,7 +307,6 @@ describe("a row whose trigger sleeps for longer than a call may take", () => {
     );
     await letTimePass();
     await db.sql`select keyframe_private.sweep()`;
-    await db.sql`update keyframe_private.settings set max_failures = default`;
     expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
   });
 
@@ -370,7 +351,7 @@ describe("a row whose trigger sleeps for longer than a call may take", () => {
   });
 
   test("the end of a prediction whose owner's next one sleeps → recorded; the owner is set aside", async () => {
-    await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
+    await setSettings(db.sql, { max_active_per_owner: 1 });
     const { id, lease } = await seedPrediction(db.sql, bad, { status: "storing" });
     const next = await seedPrediction(db.sql, bad, { columns: { ...NEW, admitted_at: null, deadline_at: null } });
     const end = () => inTime((sql) => complete(sql, id, lease));
@@ -380,7 +361,6 @@ describe("a row whose trigger sleeps for longer than a call may take", () => {
       async () => expect(await end()).toBe(true),
       SLEEPS,
     );
-    await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
     expect(await asides()).toMatchObject([{ kind: "admit", subject: bad.owner, code: "57014" }]);
   });
 
@@ -439,7 +419,7 @@ test("an owner who cannot be admitted, whom an open transaction has set aside to
 });
 
 test("the end of a prediction whose owner's next one cannot be admitted → recorded; the owner is set aside", async () => {
-  await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
+  await setSettings(db.sql, { max_active_per_owner: 1 });
   const { id, lease } = await seedPrediction(db.sql, bad, { status: "storing" });
   const next = await seedPrediction(db.sql, bad, { columns: { ...NEW, admitted_at: null, deadline_at: null } });
   await withFailing("keyframe.predictions", `new.id = '${next.id}'`, async () => {
@@ -449,7 +429,6 @@ test("the end of a prediction whose owner's next one cannot be admitted → reco
   await letTimePass();
   await db.sql`select keyframe_private.sweep()`;
   expect([(await readRow(db.sql, next.id)).admitted_at, await asides()]).toEqual([expect.any(Date), []]);
-  await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
 });
 
 test("what is aside → counted by kind, with the oldest, and without what is over", async () => {

@@ -96,7 +96,7 @@ test("one owner has more than a call takes → another's image goes with the sam
 
 test("a start uses it at that moment → it stays, and the check of others does not wait", async () => {
   const reference = await upload(31);
-  await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+  await db.asUser(world.owner, async (sql) => {
     await sql`select keyframe.start_prediction(${world.project}, 'first-frame', jsonb_build_object('referenceImagePath', ${reference}::text))`;
     expect(await note()).toBe(0);
   });

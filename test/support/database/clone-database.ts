@@ -11,6 +11,8 @@ export type ClonedDatabase = {
   sql: postgres.Sql;
   /** Runs in one transaction as a role of the Data API with the given claims, as PostgREST does. */
   as<T>(claims: Claims, work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T>;
+  /** The same with a session of this user. */
+  asUser<T>(id: string, work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T>;
   /** Makes a user of Auth and returns its id. */
   addUser(): Promise<string>;
 };
@@ -64,7 +66,7 @@ const valuesOf = (value: unknown): unknown[] =>
 async function cloneDatabase(): Promise<ClonedDatabase> {
   const url = await cloneTemplate();
   const sql = postgres(url, { max: 25, onnotice: () => undefined });
-  return {
+  const database: ClonedDatabase = {
     url,
     sql,
     as: async (claims, work) => {
@@ -84,10 +86,12 @@ async function cloneDatabase(): Promise<ClonedDatabase> {
       if (isRefused) throw refusalIn(value);
       return value;
     },
+    asUser: (sub, work) => database.as({ role: "authenticated", sub }, work),
     addUser: async () => {
       const id = crypto.randomUUID();
       await sql`insert into auth.users (id, email) values (${id}, ${`${id}@keyframe.local`})`;
       return id;
     },
   };
+  return database;
 }

@@ -155,6 +155,25 @@ export async function seedPrediction(
   return seeded;
 }
 
+/** So many more of a seeded prediction, each with its submits. */
+export async function seedCopies(sql: postgres.Sql, id: string, count: number): Promise<void> {
+  await sql.begin(async (transaction) => {
+    await transaction`set local session_replication_role = replica`;
+    await transaction`
+      with copies as (
+        insert into keyframe.predictions
+        select copy.* from keyframe.predictions p, generate_series(1, ${count}::int) i
+        cross join lateral jsonb_populate_record(p, jsonb_build_object(
+          'id', gen_random_uuid(), 'provider_prediction_id', p.provider_prediction_id || '-' || i)) copy
+        where p.id = ${id} returning id, provider_prediction_id
+      )
+      insert into keyframe_private.provider_submits
+        (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
+      select owner_id, project_id, c.id, attempt, step, model, submitted_at, answered_at, c.provider_prediction_id
+      from keyframe_private.provider_submits s, copies c where s.prediction_id = ${id}`;
+  });
+}
+
 const SEARCH_TASK = {
   input: { prompt: "A harbour at dawn" },
   has_images: false,

@@ -34,7 +34,7 @@ export async function start(
   };
   const given = Object.entries(named).filter(([, value]) => value !== undefined && value !== null);
   const input = JSON.stringify({ ...Object.fromEntries(given), ...wanted.input });
-  return await db.as({ role: "authenticated", sub: user.owner }, async (sql) => {
+  return await db.asUser(user.owner, async (sql) => {
     const [row] = await sql<{ started: Started }[]>`
       select keyframe.start_prediction(
         ${wanted.project ?? user.project}, ${wanted.step ?? "first-frame"}, ${input}::text::jsonb, ${wanted.model ?? null},
@@ -50,7 +50,7 @@ export async function create(
   owner: string,
   { title = "Harbour", key = null, hash = null }: { title?: string; key?: string | null; hash?: string | null } = {},
 ): Promise<{ project: Row & { id: string }; replayed: boolean; rate: Row }> {
-  return await db.as({ role: "authenticated", sub: owner }, async (sql) => {
+  return await db.asUser(owner, async (sql) => {
     const [row] = await sql<{ created: { project: Row & { id: string }; replayed: boolean; rate: Row } }[]>`
       select keyframe.create_project(${title}, 'A harbour at dawn', '', '16:9', ${key}, ${hash}) as created`;
     if (!row) throw new Error("create_project gave no row.");
