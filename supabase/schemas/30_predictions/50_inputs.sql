@@ -22,8 +22,8 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than
--- its bucket takes, and if its pixels are noted, which the API does after it has checked them.
+-- Storage checks neither the bytes of an image nor, when it comes in chunks, its size, and administrators may put files there. So an image
+-- is used only if it is not larger than its bucket takes, and if its pixels are noted, which the API does after it has checked them.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare

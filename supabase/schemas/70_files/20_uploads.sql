@@ -1,7 +1,6 @@
 -- Uploads of reference images.
 
--- Null for a file that was sent to Storage directly, unless its sender wrote a size: that distorts the sender's own video, and what
--- megapixels of input count.
+-- Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
@@ -42,8 +41,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the
--- user's.
+-- `api` uploads with the secret key, which names nobody: the file without an owner becomes the user's.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void language plpgsql volatile security invoker set search_path = '' as $$
 begin
@@ -53,4 +51,4 @@ begin
     perform keyframe_private.raise_error('not_found', 'The uploaded image is gone. Upload it again.');
   end if;
 end $$;
-comment on function keyframe.assign_upload is 'Gives an image that a server has uploaded to the user for whom it acts.';
+comment on function keyframe.assign_upload is 'Gives an uploaded image to its user.';

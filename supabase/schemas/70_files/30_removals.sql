@@ -185,8 +185,8 @@ declare
 begin
   for owner, names in
     with images as (
-      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless a server uploaded it for a user
-      -- and stopped before assign_upload.
+      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless `api` uploaded it for a user and
+      -- stopped before assign_upload.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
       cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
