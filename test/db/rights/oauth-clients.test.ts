@@ -121,13 +121,17 @@ const readableTables = async ({ sql }: ClonedDatabase): Promise<string[]> => {
   return tables.map(({ name }) => name);
 };
 
-test("a client that repeats the request of a session, with its Idempotency-Key → client_not_allowed", async () => {
+test("a client without the right that repeats the request of a session, with its Idempotency-Key → client_not_allowed", async () => {
   for (const name of Object.keys(REQUESTS).filter((one) => REQUESTS[one]?.post)) {
     const scene = await addScene(db, world.owner);
     const key = { idempotency_key: name, request_hash: "a".repeat(64) };
     await makeRequest(db, scene, name, key);
-    const repeat = makeRequest(db, { ...scene, caller: client() }, name, key);
-    expect([name, await outcome(repeat)]).toEqual([name, "client_not_allowed"]);
+    for (const may of [null, ...CLIENT_RIGHTS].filter((right) => !mayDo(right, neededFor(name)))) {
+      await db.sql`truncate keyframe_private.allowed_clients`;
+      if (may !== null) await allow(may);
+      const repeat = makeRequest(db, { ...scene, caller: client() }, name, key);
+      expect([name, may, await outcome(repeat)]).toEqual([name, may, "client_not_allowed"]);
+    }
   }
 });
 
