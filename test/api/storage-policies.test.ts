@@ -23,7 +23,7 @@ const bucketOf = ({ supabase }: User, bucket = "projects") => supabase.storage.f
 const bytesOf = async (file: Blob | null) => new Uint8Array((await file?.arrayBuffer()) ?? new ArrayBuffer(0));
 
 // Names of another shape: test/security/files.test.ts.
-test("an upload of a user, with a size of their choice too → refused in either bucket: a price counts what the API has measured", async () => {
+test("an upload of a user, with a size of their choice too → refused in either bucket: a price counts what was measured", async () => {
   const { url } = inject("stack");
   const before = await footprint(sql, user.id);
   for (const [bucket, path] of [
