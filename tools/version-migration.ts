@@ -1,6 +1,7 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { migrationDigest } from "./digests.ts";
+import { sha256Hex } from "./digests.ts";
+import { readText } from "./install/source.ts";
 
 type File = { file: string; text: string };
 
@@ -16,19 +17,19 @@ export async function readSchemas(root: string): Promise<File[]> {
 
 async function readFiles(folder: string, names: string[]): Promise<File[]> {
   const files = names.filter((name) => name.endsWith(".sql")).sort();
-  const read = async (file: string) => ({ file, text: await readFile(join(folder, file), "utf8") });
+  const read = async (file: string) => ({ file, text: await readText(folder, file) });
   return await Promise.all(files.map(read));
 }
 
 /** Writes the migration of package.json's version, and the version that the functions need. Returns the migration's file. */
 export async function writeVersionMigration(root: string, now: Date): Promise<string> {
   const folder = join(root, "supabase/migrations");
-  const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
+  const { version } = JSON.parse(await readText(root, "package.json")) as { version: string };
   const { file, text } = versionMigration({
     version,
     migrations: await readFiles(folder, await readdir(folder)),
     schemas: await readSchemas(root),
-    changelog: await readFile(join(root, "CHANGELOG.md"), "utf8"),
+    changelog: await readText(root, "CHANGELOG.md"),
     now,
   });
   await writeFile(join(folder, file), text);
@@ -44,7 +45,7 @@ export const SCHEMA_VERSION = "${version}";
 
 /**
  * The migration of a version: the first one is all of supabase/schemas; a later one is written by hand and ends with the files 99_*.
- * A version is released once CHANGELOG.md has its heading, `## [version]`. Throws when a released migration was edited.
+ * A version is released once CHANGELOG.md has its heading, `## [version]`. Throws when a released migration was edited or renamed.
  *
  * @param migrations all files of supabase/migrations, oldest first
  */
@@ -56,11 +57,11 @@ export function versionMigration(given: {
   now: Date;
 }): File {
   const { version, migrations, schemas, changelog, now } = given;
-  refuseEdited(migrations, changelog);
+  refuseEdited(version, migrations, changelog);
   const present = migrations.find(({ file }) => isOf(file, version));
   const last = migrations.filter((each) => each !== present).at(-1);
   const file = present?.file ?? `${now.toISOString().replace(/\D/g, "").slice(0, 14)}_${nameOf(version)}.sql`;
-  if (last !== undefined && last.file > file) throw new Error(`${last.file} is newer than ${file}: rename one.`);
+  refuseOrder([...migrations.filter((each) => each !== present).map((each) => each.file), file].sort());
 
   const isEnd = ({ file }: File) => file.startsWith("99_");
   const all = (files: File[]) => files.map((each) => `-- supabase/schemas/${each.file}\n\n${each.text}\n`).join("");
@@ -85,17 +86,38 @@ const releases = (changelog: string): Map<string, string> =>
     [...changelog.matchAll(/^## \[(\d+\.\d+\.\d+)\](.*(?:\n(?!## ).*)*)/gm)].map(([, v = "", text = ""]) => [v, text]),
   );
 
-/** A release notes the digest of its migration in CHANGELOG.md, which holds the migration fixed. */
-function refuseEdited(migrations: File[], changelog: string): void {
-  for (const [version, notes] of releases(changelog)) {
-    const { file, text } = migrations.find((each) => isOf(each.file, version)) ?? { file: nameOf(version), text: "" };
-    const noted = /^Migration: SHA-256 ([0-9a-f]{64})$/m.exec(notes)?.[1];
-    const line = `Migration: SHA-256 ${migrationDigest(text)}`;
-    if (noted === undefined) throw new Error(`Write below the heading [${version}] of CHANGELOG.md: ${line}`);
-    if (!line.endsWith(noted)) {
+/** The line below the heading of a release: from then on neither the text of its migration changes nor its name, which databases keep. */
+export const releaseLine = ({ file, text }: File): string => `Migration: ${file} SHA-256 ${sha256Hex(text)}`;
+
+function refuseEdited(present: string, migrations: File[], changelog: string): void {
+  const released = releases(changelog);
+  for (const [version, notes] of released) {
+    const found = migrations.find((each) => isOf(each.file, version));
+    const [noted, file] = /^Migration: (\S+) SHA-256 [0-9a-f]{64}$/m.exec(notes) ?? [];
+    if (noted === undefined && found !== undefined) {
+      throw new Error(`Write below the heading [${version}] of CHANGELOG.md: ${releaseLine(found)}`);
+    }
+    if (found === undefined || noted !== releaseLine(found)) {
       throw new Error(
-        `${file} was edited or lost, and ${version} is released: restore it. A change is a migration of the next version.`,
+        `${file ?? nameOf(version)} was edited, renamed or lost, and ${version} is released: restore it. A change is a migration of the next version.`,
       );
     }
   }
+  const begun = migrations.find(({ file }) => ![present, ...released.keys()].some((version) => isOf(file, version)));
+  if (begun !== undefined) {
+    throw new Error(
+      `${begun.file} is neither of a version that CHANGELOG.md has a heading for, nor of ${present}: restore the heading, or the file's name.`,
+    );
+  }
+}
+
+function refuseOrder(files: string[]): void {
+  const order = (file = "") =>
+    (file.match(/\d+/g) ?? [])
+      .slice(1)
+      .map((part) => part.padStart(9, "0"))
+      .join();
+  const wrong = files.find((file, at) => at > 0 && order(file) <= order(files[at - 1]));
+  if (wrong === undefined) return;
+  throw new Error(`${wrong} is behind a file of its version or of a later one: a version has one file, in order.`);
 }

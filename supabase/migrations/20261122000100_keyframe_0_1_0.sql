@@ -2270,7 +2270,7 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Storage checks neither an image's bytes nor, when it comes in chunks, its size: here it needs noted pixels and its bucket's size limit.
+-- Administrators may put files there, which nobody has measured: here an image needs noted pixels and its bucket's size limit.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -6063,6 +6063,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  perform keyframe_private.require_client_may('manage');
   if request.replayed then
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
@@ -6113,7 +6114,7 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
 
 -- Uploads of reference images.
 
--- Null for a file that was sent to Storage directly, unless its sender wrote a size, which distorts only the sender's own video.
+-- Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
@@ -6153,7 +6154,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody.
+-- `api` uploads with the secret key, which names nobody: the file without an owner becomes the user's.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void language plpgsql volatile security invoker set search_path = '' as $$
 begin
@@ -6161,7 +6162,7 @@ begin
   where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
   perform keyframe_private.raise_if(not found, 'not_found', 'The uploaded image is gone. Upload it again.');
 end $$;
-comment on function keyframe.assign_upload is 'Gives an image that a server has uploaded to the user for whom it acts.';
+comment on function keyframe.assign_upload is 'Gives an uploaded image to its user.';
 
 -- supabase/schemas/70_files/30_removals.sql
 
@@ -6345,7 +6346,7 @@ declare
 begin
   for owner, names in
     with images as (
-      -- A file without a user's id is an administrator's and is kept, unless a server stopped before assign_upload.
+      -- A file without a user's id is an administrator's and is kept, unless `api` stopped before assign_upload.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
       cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
@@ -7822,25 +7823,19 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
--- storage.objects
+-- storage.objects. Users and their clients write no file: `api` stores what it has measured, because a price counts its pixels.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
-create policy keyframe_references_insert_owner on storage.objects for insert to authenticated
-  with check (
-    bucket_id = 'projects'
-    and owner_id = (select auth.uid()::text)
-    and name ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(png|jpg|webp)$'
-  );
--- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>; only the functions write there.
+-- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
 -- Restrictive, because a policy of the app's may open all buckets.
+create policy keyframe_files_insert_nobody on storage.objects as restrictive for insert to anon, authenticated
+  with check (bucket_id not in ('projects', 'keyframe-outputs'));
+create policy keyframe_files_update_nobody on storage.objects as restrictive for update to anon, authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs'));
 create policy keyframe_files_all_client on storage.objects as restrictive to authenticated
   using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('read')));
-create policy keyframe_files_insert_client on storage.objects as restrictive for insert to authenticated
-  with check (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));
-create policy keyframe_files_update_client on storage.objects as restrictive for update to authenticated
-  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));
 create policy keyframe_files_delete_client on storage.objects as restrictive for delete to authenticated
   using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('manage')));
 

@@ -30,11 +30,10 @@ async function restoreDump(): Promise<void> {
         set local storage.allow_delete_query = true;
         delete from storage.objects; delete from storage.buckets;
         drop policy keyframe_references_select_owner on storage.objects;
-        drop policy keyframe_references_insert_owner on storage.objects;
         drop policy keyframe_outputs_select_owner on storage.objects;
         drop policy keyframe_files_all_client on storage.objects;
-        drop policy keyframe_files_insert_client on storage.objects;
-        drop policy keyframe_files_update_client on storage.objects;
+        drop policy keyframe_files_insert_nobody on storage.objects;
+        drop policy keyframe_files_update_nobody on storage.objects;
         drop policy keyframe_files_delete_client on storage.objects;
         drop schema keyframe, keyframe_worker, keyframe_private cascade`);
       for (const { text } of migrations) await sql.unsafe(text).simple();

@@ -9,8 +9,7 @@ import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { runDemo } from "../../tools/demo/run-demo.ts";
 import { migrationName } from "../../tools/install/source.ts";
-import { migrationDigest } from "../../tools/digests.ts";
-import { writeVersionMigration } from "../../tools/version-migration.ts";
+import { releaseLine, writeVersionMigration } from "../../tools/version-migration.ts";
 import { readEverything } from "../support/database/everything.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
@@ -234,7 +233,7 @@ async function makeNewerVersion(): Promise<string> {
   const first = join(folder, "supabase/migrations", FIRST);
   await writeFile(
     join(folder, "CHANGELOG.md"),
-    `# Changelog\n\n## [0.1.0]\n\nMigration: SHA-256 ${migrationDigest(await readFile(first, "utf8"))}\n`,
+    `# Changelog\n\n## [0.1.0]\n\n${releaseLine({ file: FIRST, text: await readFile(first, "utf8") })}\n`,
   );
   const next = join(folder, "supabase/migrations", await writeVersionMigration(folder, new Date("2099-12-31")));
   const begun = await readFile(next, "utf8");

@@ -1,11 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
-import { migrationDigest } from "../../tools/digests.ts";
-import { readSchemas, versionMigration } from "../../tools/version-migration.ts";
+import { readSchemas, releaseLine, versionMigration, writeVersionMigration } from "../../tools/version-migration.ts";
 
 const read = (path: string) => readFile(join(PROJECT_ROOT, path), "utf8");
 
@@ -21,7 +20,6 @@ test("supabase/migrations → has one for each version, the last as `npm run sch
     now: new Date(),
   });
   expect(migrations.at(-1)).toMatchObject(made);
-  expect(migrations.filter(({ name }) => !/^keyframe_\d+_\d+_\d+$/.test(name))).toEqual([]);
   expect(SCHEMA_VERSION).toBe(version);
 });
 
@@ -34,8 +32,8 @@ describe("a version", () => {
   const make = (version: string, migrations: { file: string; text: string }[] = [], changelog = "") =>
     versionMigration({ version, migrations, schemas, changelog, now });
   const first = { ...make("0.1.0"), file: "20270101000000_keyframe_0_1_0.sql" };
-  const released = (text = first.text) =>
-    `# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2027-01-01\n\nMigration: SHA-256 ${migrationDigest(text)}\n\n### For an app\n`;
+  const released = (one = first) =>
+    `# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2027-01-01\n\n${releaseLine(one)}\n\n### For an app\n`;
 
   test("the first one → all of supabase/schemas in order, then the version; until its release made anew under the same name", () => {
     expect(first.text).toMatch(/create table films \(\);.*grant select.*\('0\.1\.0'\);\n$/s);
@@ -52,25 +50,55 @@ describe("a version", () => {
     expect(written.text).toMatch(/alter table.*grant select.*\('0\.1\.1'\);\n$/s);
   });
 
-  test("a later one that is older by its name than the one before → refused", () => {
-    const older = { file: "20260101000000_keyframe_0_1_1.sql", text: "" };
-    expect(() => make("0.1.1", [older, first], released())).toThrow("is newer than 20260101000000_keyframe_0_1_1.sql");
+  test.each<[what: string, version: string, files: { file: string; text: string }[]]>([
+    ["a later version in an older file", "0.1.1", [{ file: "20260101000000_keyframe_0_1_1.sql", text: "" }, first]],
+    ["two files of one version", "0.1.1", [first, { file: "20270102000000_keyframe_0_1_0.sql", text: "select 1;\n" }]],
+    ["a version before the last one", "0.0.9", [first]],
+  ])("%s → refused: a version has one file, in order", (_what, version, files) => {
+    expect(() => make(version, files, released())).toThrow("a version has one file, in order");
   });
 
-  test("a released migration was edited → refused by its name, under the same version and the next one", () => {
-    const edited = { ...first, text: `${first.text}select 1;\n` };
-    for (const version of ["0.1.0", "0.1.1"]) {
-      expect(() => make(version, [edited], released())).toThrow("20270101000000_keyframe_0_1_0.sql was edited or lost");
+  test("a released migration was edited, in a text or its spaces too, renamed or lost → refused by its name", () => {
+    const edited = ["select 1;\n", ";", " ", "\n"].map((more) => [{ ...first, text: `${first.text}${more}` }]);
+    for (const files of [...edited, [{ ...first, file: "20270103000000_keyframe_0_1_0.sql" }], []]) {
+      for (const version of ["0.1.0", "0.1.1"]) {
+        expect(() => make(version, files, released())).toThrow(`${first.file} was edited, renamed or lost`);
+      }
     }
+  });
+
+  test.each([
+    ["of a version whose heading CHANGELOG.md has lost", first],
+    ["of a version that was begun and not released", { file: "20270102000000_keyframe_0_1_1.sql", text: "" }],
+    ["of no version", { file: "20270102000000_hotfix.sql", text: "" }],
+  ])("a migration %s → refused by its name", (_whose, one) => {
+    expect(() => make("0.1.2", [one], "# Changelog\n")).toThrow(`${one.file} is neither of a version`);
   });
 
   test("the schemas changed after a release, without a new version → refused", () => {
     const before = { ...first, text: first.text.replace("films ()", "movies ()") };
-    expect(() => make("0.1.0", [before], released(before.text))).toThrow(/0\.1\.0 is released: raise the version/);
+    expect(() => make("0.1.0", [before], released(before))).toThrow(/0\.1\.0 is released: raise the version/);
   });
 
   test("a heading of CHANGELOG.md without the digest of its migration → refused with the line to write", () => {
-    const line = `Write below the heading [0.1.0] of CHANGELOG.md: Migration: SHA-256 ${migrationDigest(first.text)}`;
+    const line = `Write below the heading [0.1.0] of CHANGELOG.md: ${releaseLine(first)}`;
     expect(() => make("0.1.0", [first], "\n## [0.1.0] - 2027-01-01\n")).toThrow(line);
+  });
+
+  test("a checkout whose line ends git has turned → the same migration", async () => {
+    const root = await Deno.makeTempDir({ prefix: "keyframe-version-" });
+    onTestFinished(() => Deno.remove(root, { recursive: true }));
+    for (const [path, text] of Object.entries({
+      "package.json": '{"version": "0.1.0"}',
+      "CHANGELOG.md": released(),
+      [`supabase/migrations/${first.file}`]: first.text,
+      ...Object.fromEntries(schemas.map(({ file, text }) => [`supabase/schemas/${file}`, text])),
+      "shared/platform/schema-version.ts": "",
+    })) {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), text.replaceAll("\n", "\r\n"));
+    }
+    expect(await writeVersionMigration(root, now)).toBe(first.file);
+    expect(await readFile(join(root, "supabase/migrations", first.file), "utf8")).toBe(first.text);
   });
 });

@@ -11,11 +11,10 @@ begin
   delete from cron.job_run_details where jobid in (select jobid from cron.job where jobname like 'keyframe-%');
   perform cron.unschedule(jobname) from cron.job where jobname like 'keyframe-%';
   drop policy if exists keyframe_references_select_owner on storage.objects;
-  drop policy if exists keyframe_references_insert_owner on storage.objects;
   drop policy if exists keyframe_outputs_select_owner on storage.objects;
   drop policy if exists keyframe_files_all_client on storage.objects;
-  drop policy if exists keyframe_files_insert_client on storage.objects;
-  drop policy if exists keyframe_files_update_client on storage.objects;
+  drop policy if exists keyframe_files_insert_nobody on storage.objects;
+  drop policy if exists keyframe_files_update_nobody on storage.objects;
   drop policy if exists keyframe_files_delete_client on storage.objects;
 
   -- The migrations may stand in the folder again behind this one, and refuse a database that has the buckets.

@@ -28,6 +28,7 @@ export function createApi(
 ): ReturnType<typeof createApp> {
   const { now, elapsed, sleep, log, fetch, timeoutMs } = system;
   const supabaseUrl = environment.SUPABASE_URL;
+  const secretKey = environment.SUPABASE_SECRET_KEYS;
   const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
   const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
   const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch, timeoutMs);
@@ -42,14 +43,15 @@ export function createApi(
   return createApp({
     database,
     askHealth: createHealthCall(database),
-    storage: createStorage(client, { supabaseUrl, clientUrl, now }),
+    storage: createStorage(client, { supabaseUrl, clientUrl, secretKey, now }),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log,
+    secretKey,
     verifySession,
-    verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),
-    verifyProject: createProjectVerifier(environment.SUPABASE_SECRET_KEYS),
-    verifyServer: createServerVerifier(environment.SUPABASE_SECRET_KEYS),
+    verifyManager: createManagerVerifier(verifySession, secretKey),
+    verifyProject: createProjectVerifier(secretKey),
+    verifyServer: createServerVerifier(secretKey),
     // Loaded when an endpoint is registered, because loading it takes a fifth of the function's start.
     refuseUrl: async (url) => (await import("../../../shared/webhooks/check-url.ts")).checkUrl(url, { allowLocal }),
     openApi: createDocumentText(`${clientUrl}/functions/v1`),

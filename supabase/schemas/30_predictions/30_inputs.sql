@@ -22,7 +22,7 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Storage checks neither an image's bytes nor, when it comes in chunks, its size: here it needs noted pixels and its bucket's size limit.
+-- Administrators may put files there, which nobody has measured: here an image needs noted pixels and its bucket's size limit.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare

@@ -7,7 +7,7 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
 
 -- Uploads of reference images.
 
--- Null for a file that was sent to Storage directly, unless its sender wrote a size, which distorts only the sender's own video.
+-- Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
@@ -47,7 +47,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody.
+-- `api` uploads with the secret key, which names nobody: the file without an owner becomes the user's.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void language plpgsql volatile security invoker set search_path = '' as $$
 begin
@@ -55,4 +55,4 @@ begin
   where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
   perform keyframe_private.raise_if(not found, 'not_found', 'The uploaded image is gone. Upload it again.');
 end $$;
-comment on function keyframe.assign_upload is 'Gives an image that a server has uploaded to the user for whom it acts.';
+comment on function keyframe.assign_upload is 'Gives an uploaded image to its user.';

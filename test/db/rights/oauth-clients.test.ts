@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, useDatabase } from "../../support/database/clone-database.ts";
+import { type Claims, type ClonedDatabase, useDatabase } from "../../support/database/clone-database.ts";
 import { useWorld } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import {
@@ -87,30 +87,33 @@ describe.each(RIGHTS)("a client that may %s", (may) => {
   });
 });
 
-test("a client, a file in our buckets and an app's policy for all buckets → the client's right decides", async () => {
-  await db.sql`create policy app_opens_all on storage.objects to authenticated using (true) with check (true)`;
-  const done = async (may: ClientRight, statement: string) => {
-    await db.sql`truncate keyframe_private.allowed_clients`;
-    await allow(may);
-    const change = db.as(client(), async (sql) => {
+test("a file in our buckets and an app's policy for all buckets → nobody writes one; a client deletes by its right", async () => {
+  await db.sql`create policy app_opens_all on storage.objects using (true) with check (true)`;
+  await db.sql`insert into storage.buckets (id, name) values ('app', 'app')`;
+  const done = async (claims: Claims, statement: string) => {
+    const change = db.as(claims, async (sql) => {
       await sql`set local storage.allow_delete_query = 'true'`; // as Storage does
       return (await sql.unsafe(`${statement} returning id`)).count;
     });
     return await change.catch(() => 0);
   };
   for (const bucket of ["projects", "keyframe-outputs"]) {
-    await db.sql`insert into storage.objects (bucket_id, name, owner_id) values (${bucket}, 'a.png', ${world.owner})`;
-    for (const [needed, statement] of [
-      ["generate", `insert into storage.objects (bucket_id, name) values ('${bucket}', gen_random_uuid() || '.png')`],
-      ["generate", `update storage.objects set metadata = '{}' where bucket_id = '${bucket}' and name = 'a.png'`],
-      ["manage", `delete from storage.objects where bucket_id = '${bucket}' and name = 'a.png'`],
-    ] as const) {
-      for (const right of CLIENT_RIGHTS)
-        expect([right, statement, await done(right, statement)]).toEqual([
-          right,
-          statement,
-          mayDo(right, needed) ? 1 : 0,
-        ]);
+    const other = `insert into storage.objects (bucket_id, name, owner_id)`;
+    await db.sql.unsafe(
+      `${other} values ('${bucket}', 'a.png', '${world.owner}'), ('app', '${bucket}', '${world.owner}')`,
+    );
+    const remove = `delete from storage.objects where bucket_id = '${bucket}' and name = 'a.png'`;
+    for (const statement of [
+      `${other} values ('${bucket}', gen_random_uuid() || '.png', '${world.owner}')`,
+      `update storage.objects set metadata = '{}' where bucket_id = '${bucket}' and name = 'a.png'`,
+      `update storage.objects set bucket_id = '${bucket}' where bucket_id = 'app' and name = '${bucket}'`,
+    ])
+      for (const claims of [session(), { role: "anon" }])
+        expect([claims.role, statement, await done(claims, statement)]).toEqual([claims.role, statement, 0]);
+    for (const right of CLIENT_RIGHTS) {
+      await db.sql`truncate keyframe_private.allowed_clients`;
+      await allow(right);
+      expect([right, remove, await done(client(), remove)]).toEqual([right, remove, right === "manage" ? 1 : 0]);
     }
   }
   await db.sql`drop policy app_opens_all on storage.objects`;
@@ -123,13 +126,17 @@ const readableTables = async ({ sql }: ClonedDatabase): Promise<string[]> => {
   return tables.map(({ name }) => name);
 };
 
-test("a client that repeats the request of a session, with its Idempotency-Key → client_not_allowed", async () => {
+test("a client without the right that repeats the request of a session, with its Idempotency-Key → client_not_allowed", async () => {
   for (const name of Object.keys(REQUESTS).filter((one) => REQUESTS[one]?.post)) {
     const scene = await addScene(db, world.owner);
     const key = { idempotency_key: name, request_hash: "a".repeat(64) };
     await makeRequest(db, scene, name, key);
-    const repeat = makeRequest(db, { ...scene, caller: client() }, name, key);
-    expect([name, await outcome(repeat)]).toEqual([name, "client_not_allowed"]);
+    for (const may of [null, ...CLIENT_RIGHTS].filter((right) => !mayDo(right, neededFor(name)))) {
+      await db.sql`truncate keyframe_private.allowed_clients`;
+      if (may !== null) await allow(may);
+      const repeat = makeRequest(db, { ...scene, caller: client() }, name, key);
+      expect([name, may, await outcome(repeat)]).toEqual([name, may, "client_not_allowed"]);
+    }
   }
 });
 

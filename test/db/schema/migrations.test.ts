@@ -6,8 +6,7 @@ import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts
 import { applyMigrations } from "../../../local/stack/apply-migrations.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { readMigrations } from "../../../local/stack/read-migrations.ts";
-import { migrationDigest } from "../../../tools/digests.ts";
-import { readSchemas, writeVersionMigration } from "../../../tools/version-migration.ts";
+import { readSchemas, releaseLine, writeVersionMigration } from "../../../tools/version-migration.ts";
 import { type ClonedDatabase, useDatabase } from "../../support/database/clone-database.ts";
 import { readDefinitions, readRows } from "../../support/database/definitions.ts";
 import { readEverything } from "../../support/database/everything.ts";
@@ -87,9 +86,9 @@ async function copyReleased(): Promise<string> {
     await cp(join(PROJECT_ROOT, path), join(root, path), { recursive: true });
   }
   await Deno.writeTextFile(join(root, "package.json"), '{"version": "99.0.0"}');
-  const headings = (await readMigrations()).map(({ name, text }) => {
+  const headings = (await readMigrations()).map(({ name, file, text }) => {
     const version = name.replace("keyframe_", "").replaceAll("_", ".");
-    return `## [${version}]\n\nMigration: SHA-256 ${migrationDigest(text)}\n`;
+    return `## [${version}]\n\n${releaseLine({ file, text })}\n`;
   });
   await Deno.writeTextFile(join(root, "CHANGELOG.md"), headings.join("\n"));
   return root;

@@ -30,7 +30,12 @@ function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`, clientUrl = P
     );
   };
   const client = createPlatformClient(PLATFORM, "sb_publishable_x", platform);
-  const storage = createStorage(client, { supabaseUrl: PLATFORM, clientUrl, now: () => new Date(clock) });
+  const storage = createStorage(client, {
+    supabaseUrl: PLATFORM,
+    clientUrl,
+    secretKey: "sb_secret_test",
+    now: () => new Date(clock),
+  });
   const sign = async (paths: string[], caller = ANNA) => Object.fromEntries(await storage.signGenerated(paths, caller));
   const advance = (ms: number) => {
     clock += ms;

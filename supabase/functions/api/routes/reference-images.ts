@@ -2,7 +2,6 @@ import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { type Image, MEDIA_EXTENSIONS, nameOtherImage, sniffImage } from "../../../../shared/media/media.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
-import { isServer } from "../auth/verify-session.ts";
 import { hashRequest, type Idempotency } from "../http/read-call.ts";
 import { answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
@@ -15,7 +14,10 @@ const admitted = answerBase.extend({ file_id: z.uuid() });
  * POST /api/projects/reference-images → 201 { referenceImagePath }. A token of the caller's rate limit is taken before the body is
  * read. The bytes decide the type, not the caller. Metadata is removed, because the stored image goes to the provider.
  */
-export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, takeUploadTurn }) =>
+export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (
+  call,
+  { database, storage, takeUploadTurn, secretKey },
+) =>
   takeUploadTurn(call.ownerId, call.body.maxBytes, async (readBody) => {
     const admit = (args: Idempotency) => database.call("admit_upload", args, call.token, admitted);
     let answer = await admit(call.idempotency);
@@ -27,11 +29,9 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
     if (request_hash !== undefined) answer = await admit({ ...call.idempotency, request_hash });
     const name = `${answer.file_id}.${MEDIA_EXTENSIONS[image.contentType]}`;
     // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
-    await storage.uploadReference(name, stripped, call.token);
-    if (isServer(call.token)) {
-      const { secretKey, userId } = call.token;
-      await database.call("assign_upload", { user_id: userId, file_name: name }, secretKey, z.unknown());
-    }
+    const user_id = z.string().parse(call.ownerId); // the contract lets only users and servers that act for one call it
+    await storage.uploadReference(name, stripped, user_id);
+    await database.call("assign_upload", { user_id, file_name: name }, secretKey, z.unknown());
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });
 

@@ -19,21 +19,24 @@ export type SignedFile = { url: string; expiresAt: string };
 /** Its size in pixels is kept beside the file: Postgres compares it with the aspect ratio of a video. */
 export type ReferenceImage = { bytes: Uint8Array; contentType: string; width: number; height: number };
 
-/** Accesses files as the caller. Each function throws ApiError. */
+/** Each function throws ApiError. */
 export type Storage = {
   /**
-   * By path; missing files are left out. A URL is returned again, to the same caller only, while it is valid for MIN_URL_LIFE_MS.
+   * As the caller, by path; missing files are left out. A URL is returned again, to the same caller only, while it is valid for MIN_URL_LIFE_MS.
    * The paths must come from rows that the database has just returned to the caller.
    */
   signGenerated(paths: string[], caller: Caller): Promise<Map<string, SignedFile>>;
-  /** Keeps an existing file of this name: only we make these names, so it is the same upload. */
-  uploadReference(name: string, image: ReferenceImage, token: Credential): Promise<void>;
+  /**
+   * With the secret key, because users may not upload: the file has no owner yet. Keeps an existing file of this name: only we make these
+   * names, so it is the same upload.
+   */
+  uploadReference(name: string, image: ReferenceImage, userId: string): Promise<void>;
 };
 
 /** `clientUrl` replaces `supabaseUrl` in signed URLs, so that apps can reach them. */
-type Settings = { supabaseUrl: string; clientUrl: string; now: () => Date };
+type Settings = { supabaseUrl: string; clientUrl: string; secretKey: string; now: () => Date };
 
-export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
+export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, secretKey, now }: Settings): Storage {
   const bucket = (name: string, token: Credential) => setCredential(client.storage.from(name), token);
   const asClientsReachIt = (url: string) =>
     url.startsWith(supabaseUrl) ? clientUrl + url.slice(supabaseUrl.length) : url;
@@ -71,12 +74,11 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
       }
       return files;
     },
-    async uploadReference(name, { bytes, contentType, width, height }, token) {
-      // Storage does not know the owner of a server's upload. Without assign_upload it is removed like an unused image of this user.
-      const uploadedFor = isServer(token) ? { uploadedFor: token.userId } : {};
-      const metadata = { width, height, ...uploadedFor };
+    async uploadReference(name, { bytes, contentType, width, height }, userId) {
+      // Without assign_upload it is removed like an unused image of this user.
+      const metadata = { width, height, uploadedFor: userId };
       const options = { contentType, cacheControl: "3600", upsert: false, metadata };
-      const { error } = await bucket("projects", token).upload(name, bytes, options);
+      const { error } = await bucket("projects", secretKey).upload(name, bytes, options);
       if (error && !isDuplicate(error)) throw storageError("upload", error);
     },
   };
