@@ -24,7 +24,7 @@ begin
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe_private.set_aside s
           join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.failures - s.lock_waits >= keyframe_private.max_failures() and p.completed_at is null and p.deadline_at > now()
+          where s.kind in ('claim', 'resubmit') and s.failures - s.lock_waits >= keyframe_private.max_failures() and p.completed_at is null and p.deadline_at > now()
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by s.since limit max_rows for update of p skip locked) a
       ) d
