@@ -3896,6 +3896,14 @@ begin
 end $$;
 comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
 
+-- In the order of the index: a plan for many rows would read those of other kinds.
+create function keyframe_private.is_any_aside(kind text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((select true from keyframe_private.set_aside a where a.kind = is_any_aside.kind order by a.subject limit 1), false);
+end $$;
+comment on function keyframe_private.is_any_aside is 'Whether a row of this kind is set aside, or was.';
+
 -- Returns what its worker logs: no message, which may contain data. It never raises, because it stands between one row and all others:
 -- what cannot be noted now is noted when the row raises again.
 create function keyframe_private.set_aside(kind text, subject text, code text, reason text)
@@ -4304,7 +4312,7 @@ begin
       end;
     end loop;
   end if;
-  if exists (select from keyframe_private.set_aside) then
+  if keyframe_private.is_any_aside(kind) then
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
   if kind = 'remove' and tasks is not null then -- one task of all its files
@@ -4399,11 +4407,15 @@ begin
           order by p.next_attempt_at limit max_rows for update skip locked) e
         union all
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
-          select p as prediction from keyframe_private.set_aside s
-          join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.kind in ('claim', 'resubmit') and s.failures - s.lock_waits >= keyframe_private.max_failures() and p.completed_at is null and p.deadline_at > now()
-            and not keyframe_private.is_set_aside('fail', p.id::text, now())
-          order by s.since limit max_rows for update of p skip locked) a
+          select o.prediction from (
+            select s.subject from keyframe_private.set_aside s
+            where s.kind in ('claim', 'resubmit') and s.failures - s.lock_waits >= keyframe_private.max_failures()
+              and not keyframe_private.is_set_aside('fail', s.subject, now())
+            order by s.since limit max_rows * 4) s -- some may have ended
+          cross join lateral (
+            select p as prediction from keyframe.predictions p
+            where p.id = s.subject::uuid and p.completed_at is null and p.deadline_at > now() for update skip locked) o
+          limit max_rows) a
       ) d
     ) t);
 end $$;
@@ -5661,7 +5673,7 @@ begin
       end;
     end loop;
   end if;
-  if exists (select from keyframe_private.set_aside a where a.kind = 'lane') then
+  if keyframe_private.is_any_aside('lane') then
     perform keyframe_private.forget_aside('{lane}', written::text[]);
   end if;
   return written;
@@ -5774,7 +5786,7 @@ returns json language plpgsql volatile set search_path = '' as $$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'lane');
+  any_aside constant boolean := keyframe_private.is_any_aside('lane');
   -- They are left as they are: the worker neither keeps nor loses one that it holds. Looked up one by one: many others may be set aside.
   aside constant uuid[] := array(select h from unnest(held_ids) h where any_aside and keyframe_private.is_set_aside('lane', h::text, at));
   tried uuid[] := held_ids;
@@ -5931,7 +5943,7 @@ create function keyframe_private.record_attempts(
   results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
-  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'delivery');
+  any_aside constant boolean := keyframe_private.is_any_aside('delivery');
   failed jsonb := '{}';
   part jsonb;
   parts jsonb[];
@@ -7516,7 +7528,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
+      if keyframe_private.is_any_aside('prune') then
         perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
       end if;
       first := first + size;

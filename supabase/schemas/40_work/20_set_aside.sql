@@ -36,6 +36,14 @@ begin
 end $$;
 comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
 
+-- In the order of the index: a plan for many rows would read those of other kinds.
+create function keyframe_private.is_any_aside(kind text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((select true from keyframe_private.set_aside a where a.kind = is_any_aside.kind order by a.subject limit 1), false);
+end $$;
+comment on function keyframe_private.is_any_aside is 'Whether a row of this kind is set aside, or was.';
+
 -- Returns what its worker logs: no message, which may contain data. It never raises, because it stands between one row and all others:
 -- what cannot be noted now is noted when the row raises again.
 create function keyframe_private.set_aside(kind text, subject text, code text, reason text)

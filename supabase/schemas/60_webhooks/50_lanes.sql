@@ -106,7 +106,7 @@ begin
       end;
     end loop;
   end if;
-  if exists (select from keyframe_private.set_aside a where a.kind = 'lane') then
+  if keyframe_private.is_any_aside('lane') then
     perform keyframe_private.forget_aside('{lane}', written::text[]);
   end if;
   return written;
@@ -219,7 +219,7 @@ returns json language plpgsql volatile set search_path = '' as $$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'lane');
+  any_aside constant boolean := keyframe_private.is_any_aside('lane');
   -- They are left as they are: the worker neither keeps nor loses one that it holds. Looked up one by one: many others may be set aside.
   aside constant uuid[] := array(select h from unnest(held_ids) h where any_aside and keyframe_private.is_set_aside('lane', h::text, at));
   tried uuid[] := held_ids;

@@ -75,7 +75,7 @@ create function keyframe_private.record_attempts(
   results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
-  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'delivery');
+  any_aside constant boolean := keyframe_private.is_any_aside('delivery');
   failed jsonb := '{}';
   part jsonb;
   parts jsonb[];
