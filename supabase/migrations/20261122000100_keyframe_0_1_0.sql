@@ -392,6 +392,7 @@ create unlogged table keyframe_private.rate_buckets (
   route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
   tokens double precision not null,
   refilled_at timestamptz not null,
+  low_since timestamptz,
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
@@ -399,6 +400,8 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; null: the last one left more.';
+create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
@@ -476,9 +479,12 @@ begin
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
-      set tokens = least(
-            excluded.tokens, -- what a full bucket would have left
-            b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
+      set (tokens, low_since) = (
+            select n.tokens, case when n.tokens < l.capacity / 10.0 then coalesce(b.low_since, now()) end
+            from limited l
+            cross join lateral (select least(
+              excluded.tokens, -- what a full bucket would have left
+              b.tokens + l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken) as tokens) n),
           -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
@@ -3710,6 +3716,7 @@ comment on column keyframe_private.set_aside.failures is 'How often in a row. Af
 comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
+create index set_aside_failures_idx on keyframe_private.set_aside ((failures - lock_waits)) where kind in ('claim', 'resubmit');
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
 create function keyframe_private.is_set_aside(kind text, subject text, at timestamptz)
@@ -3720,6 +3727,14 @@ begin
     where a.kind = is_set_aside.kind and a.subject = is_set_aside.subject and a.next_try_at > at);
 end $$;
 comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
+
+-- In the order of the index: a plan for many rows would read those of other kinds.
+create function keyframe_private.is_any_aside(kind text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((select true from keyframe_private.set_aside a where a.kind = is_any_aside.kind order by a.subject limit 1), false);
+end $$;
+comment on function keyframe_private.is_any_aside is 'Whether a row of this kind is set aside, or was.';
 
 -- Returns what its worker logs: no message, which may contain data. It never raises, because it stands between one row and all others:
 -- what cannot be noted now is noted when the row raises again.
@@ -4104,7 +4119,7 @@ begin
       end;
     end loop;
   end if;
-  if exists (select from keyframe_private.set_aside) then
+  if keyframe_private.is_any_aside(kind) then
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
   if kind = 'remove' and tasks is not null then -- one task of all its files
@@ -4195,11 +4210,15 @@ begin
           order by p.next_attempt_at limit max_rows for update skip locked) e
         union all
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
-          select p as prediction from keyframe_private.set_aside s
-          join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.failures - s.lock_waits >= keyframe_private.max_failures() and p.completed_at is null and p.deadline_at > now()
-            and not keyframe_private.is_set_aside('fail', p.id::text, now())
-          order by s.since limit max_rows for update of p skip locked) a
+          select o.prediction from (
+            select s.subject from keyframe_private.set_aside s
+            where s.kind in ('claim', 'resubmit') and s.failures - s.lock_waits >= keyframe_private.max_failures()
+              and not keyframe_private.is_set_aside('fail', s.subject, now())
+            order by s.since limit max_rows * 4) s -- some may have ended
+          cross join lateral (
+            select p as prediction from keyframe.predictions p
+            where p.id = s.subject::uuid and p.completed_at is null and p.deadline_at > now() for update skip locked) o
+          limit max_rows) a
       ) d
     ) t);
 end $$;
@@ -5415,7 +5434,7 @@ begin
       end;
     end loop;
   end if;
-  if exists (select from keyframe_private.set_aside a where a.kind = 'lane') then
+  if keyframe_private.is_any_aside('lane') then
     perform keyframe_private.forget_aside('{lane}', written::text[]);
   end if;
   return written;
@@ -5423,8 +5442,9 @@ end $$;
 comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
 
 -- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
-create function keyframe_private.read_arrivals(at timestamptz, aside uuid[], one_by_one boolean)
-returns boolean language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.read_arrivals(
+  at timestamptz, any_aside boolean, one_by_one boolean, out may_be_more boolean, out tried uuid[])
+language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 5000;
   arrived bigint[];
@@ -5433,16 +5453,18 @@ declare
   written uuid[];
 begin
   -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
-  perform keyframe_private.write_lanes(array(
+  wanted := array(
     select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
       from (select distinct lane_id from keyframe_private.lane_arrivals) a
-    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one,
-      adds => true);
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null
+      and not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) limit most);
+  tried := array(select w.id from unnest(wanted) w);
+  perform keyframe_private.write_lanes(wanted, one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    where a.lane_id <> all (aside) order by a.id limit most for update of a skip locked) r;
+    where not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) order by a.id limit most for update of a skip locked) r;
   begin
     delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
   exception when others or assert_failure then
@@ -5452,7 +5474,9 @@ begin
   end;
   -- What somebody holds, or a trigger keeps, cannot be deleted and is read again. So its lanes are made due once a second at most.
   arrived_for := arrived_for || array(
-    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a where a.lane_id <> all (aside) limit most) a
+    select h.id from (
+      select distinct a.lane_id from keyframe_private.lane_arrivals a
+      where not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) limit most) a
     cross join lateral (
       select l.id from keyframe_private.lanes l
       where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
@@ -5461,9 +5485,10 @@ begin
     where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute')); -- leased before the clock was set back
   written := keyframe_private.write_lanes(wanted, one_by_one);
   insert into keyframe_private.lane_arrivals (lane_id) select w.id from unnest(wanted) w where w.id <> all (written); -- they arrive again
-  return coalesce(cardinality(arrived) = most, false);
+  tried := tried || array(select w.id from unnest(wanted) w);
+  may_be_more := coalesce(cardinality(arrived) = most, false);
 end $$;
-comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
+comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more, and which lanes it tried to write.';
 
 -- The endpoints of a lane take turns. `lanes`: as `held` of claim_deliveries. The bodies have at most max_bytes, the first of each lane
 -- first. plan_cache_mode: a session would keep a plan that was made while the tables were small.
@@ -5521,8 +5546,10 @@ returns json language plpgsql volatile set search_path = '' as $$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  -- They are left as they are: the worker neither keeps nor loses one that it holds.
-  aside constant uuid[] := array(select a.subject::uuid from keyframe_private.set_aside a where a.kind = 'lane' and a.next_try_at > at);
+  any_aside constant boolean := keyframe_private.is_any_aside('lane');
+  -- They are left as they are: the worker neither keeps nor loses one that it holds. Looked up one by one: many others may be set aside.
+  aside constant uuid[] := array(select h from unnest(held_ids) h where any_aside and keyframe_private.is_set_aside('lane', h::text, at));
+  tried uuid[] := held_ids;
   wanted keyframe_private.lanes[];
   written uuid[];
   own jsonb; -- lanes that are the worker's, in the form of held
@@ -5540,11 +5567,12 @@ begin
 
   -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    others_wait := keyframe_private.read_arrivals(at, aside, one_by_one);
+    select r.may_be_more, held_ids || r.tried into others_wait, tried from keyframe_private.read_arrivals(at, any_aside, one_by_one) r;
     wanted := array(
       select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
       where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)
       order by d.due_at limit max_lanes for update skip locked);
+    tried := tried || array(select w.id from unnest(wanted) w);
     written := keyframe_private.write_lanes(wanted, one_by_one);
     taken := (
       select coalesce(jsonb_agg(jsonb_build_object('lane_id', w.id, 'token', w.token, 'sending', '[]'::jsonb, 'most', small_lane)), '[]')
@@ -5582,7 +5610,9 @@ begin
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
     'set_aside', (
       select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
-      from keyframe_private.set_aside s where s.kind = 'lane' and s.next_try_at > at and s.subject <> all (aside::text[])),
+      from (select distinct t from unnest(tried) t where t <> all (aside)) t
+      cross join lateral (
+        select a.* from keyframe_private.set_aside a where a.kind = 'lane' and a.subject = t.t::text and a.next_try_at > at offset 0) s),
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
@@ -5670,7 +5700,7 @@ create function keyframe_private.record_attempts(
   results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
-  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'delivery');
+  any_aside constant boolean := keyframe_private.is_any_aside('delivery');
   failed jsonb := '{}';
   part jsonb;
   parts jsonb[];
@@ -6175,6 +6205,7 @@ create table keyframe_private.file_removals (
   due_at timestamptz not null default now(),
   lease_token uuid,
   failures integer not null default 0,
+  owner_id uuid not null default '00000000-0000-0000-0000-000000000000',
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
@@ -6183,7 +6214,9 @@ comment on column keyframe_private.file_removals.name is 'The path of the file i
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
+comment on column keyframe_private.file_removals.owner_id is 'Whose file it was: owners take turns. Zeros: nobody''s.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
+create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
 
 create function keyframe_private.output_names(prediction keyframe.predictions)
@@ -6204,8 +6237,8 @@ comment on function keyframe_private.is_reference_used is 'Whether a prediction 
 
 create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
 returns void language sql volatile set search_path = '' as $$
-  insert into keyframe_private.file_removals (bucket, name, due_at)
-  select 'keyframe-outputs', name, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
+  insert into keyframe_private.file_removals (bucket, name, owner_id, due_at)
+  select 'keyframe-outputs', name, prediction.owner_id, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
   from keyframe_private.output_names(prediction) as name
   on conflict do nothing
 $$;
@@ -6224,8 +6257,8 @@ declare
   owner uuid;
 begin
   perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
-  insert into keyframe_private.file_removals (bucket, name)
-  select 'keyframe-outputs', d.output_path from deleted d where d.output_path is not null
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select 'keyframe-outputs', d.output_path, d.owner_id from deleted d where d.output_path is not null
   on conflict do nothing;
 
   for owner in
@@ -6234,8 +6267,8 @@ begin
     perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
-  insert into keyframe_private.file_removals (bucket, name)
-  select distinct 'projects', substr(image.path, 10)
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select distinct 'projects', substr(image.path, 10), d.owner_id
   from deleted d
   cross join lateral keyframe_private.images_of(d.input) as image
   where image.path is not null and not keyframe_private.is_reference_used(image.path)
@@ -6251,8 +6284,8 @@ create function keyframe_private.remove_deleted_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.take_lock('references', old.owner_id);
-  insert into keyframe_private.file_removals (bucket, name)
-  select 'projects', substr(old.reference_image_path, 10)
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select 'projects', substr(old.reference_image_path, 10), old.owner_id
   where not keyframe_private.is_reference_used(old.reference_image_path)
   on conflict do nothing;
   return null;
@@ -6279,17 +6312,51 @@ begin
   return new;
 end $$;
 
--- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down.
+-- Walks the index from owner to owner: one probe each, however many files they have.
+create function keyframe_private.owners_removing(start uuid, at timestamptz, most integer)
+returns setof uuid language plpgsql stable set search_path = '' as $$
+declare
+  owner uuid := start;
+  due timestamptz;
+begin
+  for walked in 1 .. most loop
+    select r.owner_id, r.due_at into owner, due from keyframe_private.file_removals r
+    where r.owner_id > owner order by r.owner_id, r.due_at limit 1;
+    exit when not found;
+    if due <= at then
+      return next owner;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.owners_removing is 'Owners from an id upwards with a file to remove now.';
+
+-- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down. A hundred owners share it,
+-- from a random one on, with the one who has waited longest.
 create function keyframe_private.choose_removals(at timestamptz)
 returns text[] language plpgsql volatile set search_path = '' as $$
+declare
+  owners uuid[];
 begin
   if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
     return '{}';
   end if;
+  owners := array(
+    select r.owner_id from keyframe_private.file_removals r
+    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1);
+  if owners = '{}' then
+    return '{}';
+  end if;
+  owners := array(
+    select unnest(owners)
+    union select keyframe_private.owners_removing('00000000-0000-0000-0000-000000000000', at, 50)
+    union select keyframe_private.owners_removing(gen_random_uuid(), at, 50));
   return array(
-    select r.bucket || '/' || r.name from keyframe_private.file_removals r
-    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
-    order by r.due_at limit 100 for update skip locked);
+    select f.path from unnest(owners) o (id)
+    cross join lateral (
+      select r.bucket || '/' || r.name as path from keyframe_private.file_removals r
+      where r.owner_id = o.id and r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
+      order by r.due_at limit greatest(1, 100 / cardinality(owners)) for update skip locked) f
+    limit 100);
 end $$;
 comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
@@ -6367,8 +6434,8 @@ begin
   loop
     -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
     continue when not keyframe_private.take_lock('references', owner, waits => false);
-    insert into keyframe_private.file_removals (bucket, name)
-    select 'projects', image.name from unnest(names) as image (name)
+    insert into keyframe_private.file_removals (bucket, name, owner_id)
+    select 'projects', image.name, owner from unnest(names) as image (name)
     where not keyframe_private.is_reference_used('projects/' || image.name)
     on conflict do nothing;
     get diagnostics added = row_count;
@@ -6465,12 +6532,19 @@ comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Key
 -- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off.
 create function keyframe_private.schedule_jobs()
 returns void language plpgsql volatile set search_path = '' as $$
+declare
+  job record;
 begin
-  perform cron.unschedule(c.jobid) from cron.job c where c.jobname in (select j.name from keyframe_private.jobs() j) and not c.active;
-  perform cron.schedule(j.name, j.schedule, j.command) from keyframe_private.jobs() j
-  where not exists (select from cron.job c where c.jobname = j.name);
+  for job in
+    select j.name, j.command, coalesce(c.schedule, j.schedule) as schedule, c.jobid
+    from keyframe_private.jobs() j left join cron.job c on c.jobname = j.name
+    where c.jobid is null or not c.active or c.command <> j.command
+  loop
+    perform cron.unschedule(job.jobid); -- nothing for null
+    perform cron.schedule(job.name, job.schedule, job.command);
+  end loop;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing or switched off.';
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing, switched off or of another command.';
 
 select keyframe_private.schedule_jobs();
 
@@ -6514,6 +6588,13 @@ returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
 comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
+
+-- A report may be broken: what cannot be read is left out.
+create function keyframe_private.reported(value jsonb)
+returns numeric language sql immutable set search_path = '' as $$
+  select case when jsonb_typeof(value) = 'number' then case when value::numeric between 0 and 1000000000 then value::numeric end end
+$$;
+comment on function keyframe_private.reported is 'A number that a worker reports; null for what cannot be one.';
 
 -- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
@@ -6614,7 +6695,7 @@ returns jsonb language sql stable set search_path = '' as $$
   )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
-      select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
+      select coalesce(round(sum(keyframe_private.reported(w.report -> 'openRequests'))), 0) from keyframe_private.worker_heartbeats w
       where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
     'endpointsSwitchedOff', (
       select count(*) from (
@@ -6756,14 +6837,18 @@ create function keyframe_private.worker_figures(function_name text)
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
-    'callSeconds', round((w.report ->> 'callMs')::numeric / 1000, 3),
-    'slowRequests', coalesce((w.report ->> 'slowRequests')::integer, 0),
-    'places', case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then jsonb_build_object(
-      'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
-      'slow', (
-        select coalesce(jsonb_agg(jsonb_build_object(
-          'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
-        from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
+    'callSeconds', round(keyframe_private.reported(w.report -> 'callMs') / 1000, 3),
+    'slowRequests', coalesce(round(keyframe_private.reported(w.report -> 'slowRequests')), 0),
+    'places', (
+      select jsonb_build_object('of', round(p.of), 'open', round(p.open), 'slow', (
+        select coalesce(jsonb_agg(jsonb_build_object('name', left(s.cause ->> 'name', 200), 'open', round(keyframe_private.reported(s.cause -> 'open')))
+          order by s.nth), '[]')
+        from jsonb_array_elements(p.slow) with ordinality s (cause, nth)
+        where s.nth <= 5 and jsonb_typeof(s.cause -> 'name') = 'string' and keyframe_private.reported(s.cause -> 'open') is not null))
+      from (
+        select keyframe_private.reported(w.report -> 'places' -> 'of') as of, keyframe_private.reported(w.report -> 'places' -> 'open') as open,
+          case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then w.report -> 'places' -> 'slow' end as slow) p
+      where p.of is not null and p.open is not null and p.slow is not null),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
@@ -6834,13 +6919,14 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
--- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call): those who hold
--- three connections or more, for two seconds together, are named, at most three.
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
+-- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with open as materialized (
     select a.state, a.query_start, a.xact_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called,
-      substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') as owner
+      case when pg_catalog.pg_has_role(a.usesysid, 'authenticated', 'member') then
+        substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') end as owner
     from pg_catalog.pg_stat_activity a
     where a.datname = current_database() and a.state <> 'idle' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
   )
@@ -6858,6 +6944,36 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
 
+-- A steady demand alone keeps a bucket low. Not `wait`: an empty one shortens waits and refuses nothing.
+create function keyframe_private.limited_owners()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
+  from (
+    select b.owner_id, b.route_class, b.low_since
+    from (select r.* from keyframe_private.rate_buckets r where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
+    join keyframe_private.rate_limits l on l.route_class = b.route_class
+    where b.route_class <> 'wait' and b.tokens + l.per_second * extract(epoch from now() - b.refilled_at) < l.capacity / 10.0
+    order by b.low_since limit 3) o
+$$;
+comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
+
+-- They run in transactions that serve everybody, as those of projects and films do not.
+create function keyframe_private.app_triggers()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(t.name order by t.name), '[]')
+  from (
+    select format('%s on %s', t.tgname, t.tgrelid::regclass) as name
+    from pg_catalog.pg_trigger t
+    join pg_catalog.pg_class c on c.oid = t.tgrelid
+    join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace <> 'keyframe_private'::regnamespace
+      and (c.relnamespace = 'keyframe_private'::regnamespace
+        or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
+    limit 20) t
+$$;
+comment on function keyframe_private.app_triggers is 'Enabled triggers that Keyframe did not make, on its tables that serve everybody.';
+
 -- Reads the last 10,000 runs of all jobs, over four hours of ours. In a log that does not reach back so far, a job is not late; without any
 -- run, all are.
 create function keyframe_private.job_figures()
@@ -6872,7 +6988,7 @@ returns jsonb language sql stable set search_path = '' as $$
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
-    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active),
+    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active and j.command = w.command),
     'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
     'failures', coalesce(r.failures, 0),
@@ -6943,7 +7059,7 @@ begin
   for part in
     select * from (values
       ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
-      ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
+      ('limitedOwners', 'limited_owners()'), ('appTriggers', 'app_triggers()'), ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
       ('jobs', 'job_figures()'),
       ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
       ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')
@@ -7139,7 +7255,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
+      if keyframe_private.is_any_aside('prune') then
         perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
       end if;
       first := first + size;

@@ -106,6 +106,11 @@ describe("privileges", () => {
     await database.admin`select cron.unschedule(${id}::bigint)`;
   });
 
+  test("a superuser removes a job of another user by its id", async () => {
+    const id = await schedule("conformance-theirs", "0 0 * * *", "select 1");
+    expect([...(await database.admin`select cron.unschedule(${id}::bigint) as done`)]).toEqual([{ done: true }]);
+  });
+
   test("anon, authenticated and service_role may not use the schema", async () => {
     for (const role of ["anon", "authenticated", "service_role"] as const) {
       await expect(database.as(role)`select cron.schedule('* * * * *', 'select 1')`).rejects.toThrow(

@@ -51,7 +51,7 @@ const JOBS = "select keyframe_private.schedule_jobs();";
 export const extensionsStage: Stage = {
   name: "Extensions, jobs",
   plan: async ({ cli }) => ({
-    says: "pg_net, pg_cron, supabase_vault and the jobs, where missing or switched off",
+    says: "pg_net, pg_cron, supabase_vault and the jobs, where missing, switched off or of another command",
     apply: () => cli.query("creating extensions and jobs", `${EXTENSIONS}\n${JOBS}`, z.unknown(), "write"),
   }),
 };

@@ -59,6 +59,7 @@ create unlogged table keyframe_private.rate_buckets (
   route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
   tokens double precision not null,
   refilled_at timestamptz not null,
+  low_since timestamptz,
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
@@ -66,6 +67,8 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; null: the last one left more.';
+create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
@@ -143,9 +146,12 @@ begin
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
-      set tokens = least(
-            excluded.tokens, -- what a full bucket would have left
-            b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
+      set (tokens, low_since) = (
+            select n.tokens, case when n.tokens < l.capacity / 10.0 then coalesce(b.low_since, now()) end
+            from limited l
+            cross join lateral (select least(
+              excluded.tokens, -- what a full bucket would have left
+              b.tokens + l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken) as tokens) n),
           -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens

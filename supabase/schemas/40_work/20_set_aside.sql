@@ -23,6 +23,7 @@ comment on column keyframe_private.set_aside.failures is 'How often in a row. Af
 comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
+create index set_aside_failures_idx on keyframe_private.set_aside ((failures - lock_waits)) where kind in ('claim', 'resubmit');
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
 create function keyframe_private.is_set_aside(kind text, subject text, at timestamptz)
@@ -33,6 +34,14 @@ begin
     where a.kind = is_set_aside.kind and a.subject = is_set_aside.subject and a.next_try_at > at);
 end $$;
 comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
+
+-- In the order of the index: a plan for many rows would read those of other kinds.
+create function keyframe_private.is_any_aside(kind text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((select true from keyframe_private.set_aside a where a.kind = is_any_aside.kind order by a.subject limit 1), false);
+end $$;
+comment on function keyframe_private.is_any_aside is 'Whether a row of this kind is set aside, or was.';
 
 -- Returns what its worker logs: no message, which may contain data. It never raises, because it stands between one row and all others:
 -- what cannot be noted now is noted when the row raises again.

@@ -316,7 +316,7 @@ begin
       end;
     end loop;
   end if;
-  if exists (select from keyframe_private.set_aside) then
+  if keyframe_private.is_any_aside(kind) then
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
   if kind = 'remove' and tasks is not null then -- one task of all its files

@@ -21,11 +21,15 @@ begin
           order by p.next_attempt_at limit max_rows for update skip locked) e
         union all
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
-          select p as prediction from keyframe_private.set_aside s
-          join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.failures - s.lock_waits >= keyframe_private.max_failures() and p.completed_at is null and p.deadline_at > now()
-            and not keyframe_private.is_set_aside('fail', p.id::text, now())
-          order by s.since limit max_rows for update of p skip locked) a
+          select o.prediction from (
+            select s.subject from keyframe_private.set_aside s
+            where s.kind in ('claim', 'resubmit') and s.failures - s.lock_waits >= keyframe_private.max_failures()
+              and not keyframe_private.is_set_aside('fail', s.subject, now())
+            order by s.since limit max_rows * 4) s -- some may have ended
+          cross join lateral (
+            select p as prediction from keyframe.predictions p
+            where p.id = s.subject::uuid and p.completed_at is null and p.deadline_at > now() for update skip locked) o
+          limit max_rows) a
       ) d
     ) t);
 end $$;

@@ -102,7 +102,7 @@ begin
       end;
     end loop;
   end if;
-  if exists (select from keyframe_private.set_aside a where a.kind = 'lane') then
+  if keyframe_private.is_any_aside('lane') then
     perform keyframe_private.forget_aside('{lane}', written::text[]);
   end if;
   return written;
@@ -110,8 +110,9 @@ end $$;
 comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
 
 -- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
-create function keyframe_private.read_arrivals(at timestamptz, aside uuid[], one_by_one boolean)
-returns boolean language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.read_arrivals(
+  at timestamptz, any_aside boolean, one_by_one boolean, out may_be_more boolean, out tried uuid[])
+language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 5000;
   arrived bigint[];
@@ -120,16 +121,18 @@ declare
   written uuid[];
 begin
   -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
-  perform keyframe_private.write_lanes(array(
+  wanted := array(
     select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
       from (select distinct lane_id from keyframe_private.lane_arrivals) a
-    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one,
-      adds => true);
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null
+      and not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) limit most);
+  tried := array(select w.id from unnest(wanted) w);
+  perform keyframe_private.write_lanes(wanted, one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    where a.lane_id <> all (aside) order by a.id limit most for update of a skip locked) r;
+    where not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) order by a.id limit most for update of a skip locked) r;
   begin
     delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
   exception when others or assert_failure then
@@ -139,7 +142,9 @@ begin
   end;
   -- What somebody holds, or a trigger keeps, cannot be deleted and is read again. So its lanes are made due once a second at most.
   arrived_for := arrived_for || array(
-    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a where a.lane_id <> all (aside) limit most) a
+    select h.id from (
+      select distinct a.lane_id from keyframe_private.lane_arrivals a
+      where not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) limit most) a
     cross join lateral (
       select l.id from keyframe_private.lanes l
       where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
@@ -148,9 +153,10 @@ begin
     where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute')); -- leased before the clock was set back
   written := keyframe_private.write_lanes(wanted, one_by_one);
   insert into keyframe_private.lane_arrivals (lane_id) select w.id from unnest(wanted) w where w.id <> all (written); -- they arrive again
-  return coalesce(cardinality(arrived) = most, false);
+  tried := tried || array(select w.id from unnest(wanted) w);
+  may_be_more := coalesce(cardinality(arrived) = most, false);
 end $$;
-comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
+comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more, and which lanes it tried to write.';
 
 -- The endpoints of a lane take turns. `lanes`: as `held` of claim_deliveries. The bodies have at most max_bytes, the first of each lane
 -- first. plan_cache_mode: a session would keep a plan that was made while the tables were small.
@@ -208,8 +214,10 @@ returns json language plpgsql volatile set search_path = '' as $$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  -- They are left as they are: the worker neither keeps nor loses one that it holds.
-  aside constant uuid[] := array(select a.subject::uuid from keyframe_private.set_aside a where a.kind = 'lane' and a.next_try_at > at);
+  any_aside constant boolean := keyframe_private.is_any_aside('lane');
+  -- They are left as they are: the worker neither keeps nor loses one that it holds. Looked up one by one: many others may be set aside.
+  aside constant uuid[] := array(select h from unnest(held_ids) h where any_aside and keyframe_private.is_set_aside('lane', h::text, at));
+  tried uuid[] := held_ids;
   wanted keyframe_private.lanes[];
   written uuid[];
   own jsonb; -- lanes that are the worker's, in the form of held
@@ -227,11 +235,12 @@ begin
 
   -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    others_wait := keyframe_private.read_arrivals(at, aside, one_by_one);
+    select r.may_be_more, held_ids || r.tried into others_wait, tried from keyframe_private.read_arrivals(at, any_aside, one_by_one) r;
     wanted := array(
       select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
       where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)
       order by d.due_at limit max_lanes for update skip locked);
+    tried := tried || array(select w.id from unnest(wanted) w);
     written := keyframe_private.write_lanes(wanted, one_by_one);
     taken := (
       select coalesce(jsonb_agg(jsonb_build_object('lane_id', w.id, 'token', w.token, 'sending', '[]'::jsonb, 'most', small_lane)), '[]')
@@ -269,7 +278,9 @@ begin
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
     'set_aside', (
       select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
-      from keyframe_private.set_aside s where s.kind = 'lane' and s.next_try_at > at and s.subject <> all (aside::text[])),
+      from (select distinct t from unnest(tried) t where t <> all (aside)) t
+      cross join lateral (
+        select a.* from keyframe_private.set_aside a where a.kind = 'lane' and a.subject = t.t::text and a.next_try_at > at offset 0) s),
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
@@ -357,7 +368,7 @@ create function keyframe_private.record_attempts(
   results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
-  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'delivery');
+  any_aside constant boolean := keyframe_private.is_any_aside('delivery');
   failed jsonb := '{}';
   part jsonb;
   parts jsonb[];

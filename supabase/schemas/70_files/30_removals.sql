@@ -7,6 +7,7 @@ create table keyframe_private.file_removals (
   due_at timestamptz not null default now(),
   lease_token uuid,
   failures integer not null default 0,
+  owner_id uuid not null default '00000000-0000-0000-0000-000000000000',
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
@@ -15,7 +16,9 @@ comment on column keyframe_private.file_removals.name is 'The path of the file i
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
+comment on column keyframe_private.file_removals.owner_id is 'Whose file it was: owners take turns. Zeros: nobody''s.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
+create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
 
 create function keyframe_private.output_names(prediction keyframe.predictions)
@@ -36,8 +39,8 @@ comment on function keyframe_private.is_reference_used is 'Whether a prediction 
 
 create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
 returns void language sql volatile set search_path = '' as $$
-  insert into keyframe_private.file_removals (bucket, name, due_at)
-  select 'keyframe-outputs', name, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
+  insert into keyframe_private.file_removals (bucket, name, owner_id, due_at)
+  select 'keyframe-outputs', name, prediction.owner_id, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
   from keyframe_private.output_names(prediction) as name
   on conflict do nothing
 $$;
@@ -56,8 +59,8 @@ declare
   owner uuid;
 begin
   perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
-  insert into keyframe_private.file_removals (bucket, name)
-  select 'keyframe-outputs', d.output_path from deleted d where d.output_path is not null
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select 'keyframe-outputs', d.output_path, d.owner_id from deleted d where d.output_path is not null
   on conflict do nothing;
 
   for owner in
@@ -66,8 +69,8 @@ begin
     perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
-  insert into keyframe_private.file_removals (bucket, name)
-  select distinct 'projects', substr(image.path, 10)
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select distinct 'projects', substr(image.path, 10), d.owner_id
   from deleted d
   cross join lateral keyframe_private.images_of(d.input) as image
   where image.path is not null and not keyframe_private.is_reference_used(image.path)
@@ -83,8 +86,8 @@ create function keyframe_private.remove_deleted_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.take_lock('references', old.owner_id);
-  insert into keyframe_private.file_removals (bucket, name)
-  select 'projects', substr(old.reference_image_path, 10)
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select 'projects', substr(old.reference_image_path, 10), old.owner_id
   where not keyframe_private.is_reference_used(old.reference_image_path)
   on conflict do nothing;
   return null;
@@ -111,17 +114,51 @@ begin
   return new;
 end $$;
 
--- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down.
+-- Walks the index from owner to owner: one probe each, however many files they have.
+create function keyframe_private.owners_removing(start uuid, at timestamptz, most integer)
+returns setof uuid language plpgsql stable set search_path = '' as $$
+declare
+  owner uuid := start;
+  due timestamptz;
+begin
+  for walked in 1 .. most loop
+    select r.owner_id, r.due_at into owner, due from keyframe_private.file_removals r
+    where r.owner_id > owner order by r.owner_id, r.due_at limit 1;
+    exit when not found;
+    if due <= at then
+      return next owner;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.owners_removing is 'Owners from an id upwards with a file to remove now.';
+
+-- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down. A hundred owners share it,
+-- from a random one on, with the one who has waited longest.
 create function keyframe_private.choose_removals(at timestamptz)
 returns text[] language plpgsql volatile set search_path = '' as $$
+declare
+  owners uuid[];
 begin
   if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
     return '{}';
   end if;
+  owners := array(
+    select r.owner_id from keyframe_private.file_removals r
+    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1);
+  if owners = '{}' then
+    return '{}';
+  end if;
+  owners := array(
+    select unnest(owners)
+    union select keyframe_private.owners_removing('00000000-0000-0000-0000-000000000000', at, 50)
+    union select keyframe_private.owners_removing(gen_random_uuid(), at, 50));
   return array(
-    select r.bucket || '/' || r.name from keyframe_private.file_removals r
-    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
-    order by r.due_at limit 100 for update skip locked);
+    select f.path from unnest(owners) o (id)
+    cross join lateral (
+      select r.bucket || '/' || r.name as path from keyframe_private.file_removals r
+      where r.owner_id = o.id and r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
+      order by r.due_at limit greatest(1, 100 / cardinality(owners)) for update skip locked) f
+    limit 100);
 end $$;
 comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
@@ -199,8 +236,8 @@ begin
   loop
     -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
     continue when not keyframe_private.take_lock('references', owner, waits => false);
-    insert into keyframe_private.file_removals (bucket, name)
-    select 'projects', image.name from unnest(names) as image (name)
+    insert into keyframe_private.file_removals (bucket, name, owner_id)
+    select 'projects', image.name, owner from unnest(names) as image (name)
     where not keyframe_private.is_reference_used('projects/' || image.name)
     on conflict do nothing;
     get diagnostics added = row_count;

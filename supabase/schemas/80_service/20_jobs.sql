@@ -21,11 +21,18 @@ comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Key
 -- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off.
 create function keyframe_private.schedule_jobs()
 returns void language plpgsql volatile set search_path = '' as $$
+declare
+  job record;
 begin
-  perform cron.unschedule(c.jobid) from cron.job c where c.jobname in (select j.name from keyframe_private.jobs() j) and not c.active;
-  perform cron.schedule(j.name, j.schedule, j.command) from keyframe_private.jobs() j
-  where not exists (select from cron.job c where c.jobname = j.name);
+  for job in
+    select j.name, j.command, coalesce(c.schedule, j.schedule) as schedule, c.jobid
+    from keyframe_private.jobs() j left join cron.job c on c.jobname = j.name
+    where c.jobid is null or not c.active or c.command <> j.command
+  loop
+    perform cron.unschedule(job.jobid); -- nothing for null
+    perform cron.schedule(job.name, job.schedule, job.command);
+  end loop;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing or switched off.';
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing, switched off or of another command.';
 
 select keyframe_private.schedule_jobs();

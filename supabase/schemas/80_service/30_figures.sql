@@ -37,6 +37,13 @@ returns numeric language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
+-- A report may be broken: what cannot be read is left out.
+create function keyframe_private.reported(value jsonb)
+returns numeric language sql immutable set search_path = '' as $$
+  select case when jsonb_typeof(value) = 'number' then case when value::numeric between 0 and 1000000000 then value::numeric end end
+$$;
+comment on function keyframe_private.reported is 'A number that a worker reports; null for what cannot be one.';
+
 -- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -136,7 +143,7 @@ returns jsonb language sql stable set search_path = '' as $$
   )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
-      select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
+      select coalesce(round(sum(keyframe_private.reported(w.report -> 'openRequests'))), 0) from keyframe_private.worker_heartbeats w
       where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
     'endpointsSwitchedOff', (
       select count(*) from (
@@ -278,14 +285,18 @@ create function keyframe_private.worker_figures(function_name text)
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
-    'callSeconds', round((w.report ->> 'callMs')::numeric / 1000, 3),
-    'slowRequests', coalesce((w.report ->> 'slowRequests')::integer, 0),
-    'places', case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then jsonb_build_object(
-      'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
-      'slow', (
-        select coalesce(jsonb_agg(jsonb_build_object(
-          'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
-        from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
+    'callSeconds', round(keyframe_private.reported(w.report -> 'callMs') / 1000, 3),
+    'slowRequests', coalesce(round(keyframe_private.reported(w.report -> 'slowRequests')), 0),
+    'places', (
+      select jsonb_build_object('of', round(p.of), 'open', round(p.open), 'slow', (
+        select coalesce(jsonb_agg(jsonb_build_object('name', left(s.cause ->> 'name', 200), 'open', round(keyframe_private.reported(s.cause -> 'open')))
+          order by s.nth), '[]')
+        from jsonb_array_elements(p.slow) with ordinality s (cause, nth)
+        where s.nth <= 5 and jsonb_typeof(s.cause -> 'name') = 'string' and keyframe_private.reported(s.cause -> 'open') is not null))
+      from (
+        select keyframe_private.reported(w.report -> 'places' -> 'of') as of, keyframe_private.reported(w.report -> 'places' -> 'open') as open,
+          case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then w.report -> 'places' -> 'slow' end as slow) p
+      where p.of is not null and p.open is not null and p.slow is not null),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
@@ -356,13 +367,14 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
--- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call): those who hold
--- three connections or more, for two seconds together, are named, at most three.
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
+-- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with open as materialized (
     select a.state, a.query_start, a.xact_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called,
-      substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') as owner
+      case when pg_catalog.pg_has_role(a.usesysid, 'authenticated', 'member') then
+        substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') end as owner
     from pg_catalog.pg_stat_activity a
     where a.datname = current_database() and a.state <> 'idle' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
   )
@@ -380,6 +392,36 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
 
+-- A steady demand alone keeps a bucket low. Not `wait`: an empty one shortens waits and refuses nothing.
+create function keyframe_private.limited_owners()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
+  from (
+    select b.owner_id, b.route_class, b.low_since
+    from (select r.* from keyframe_private.rate_buckets r where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
+    join keyframe_private.rate_limits l on l.route_class = b.route_class
+    where b.route_class <> 'wait' and b.tokens + l.per_second * extract(epoch from now() - b.refilled_at) < l.capacity / 10.0
+    order by b.low_since limit 3) o
+$$;
+comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
+
+-- They run in transactions that serve everybody, as those of projects and films do not.
+create function keyframe_private.app_triggers()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(t.name order by t.name), '[]')
+  from (
+    select format('%s on %s', t.tgname, t.tgrelid::regclass) as name
+    from pg_catalog.pg_trigger t
+    join pg_catalog.pg_class c on c.oid = t.tgrelid
+    join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace <> 'keyframe_private'::regnamespace
+      and (c.relnamespace = 'keyframe_private'::regnamespace
+        or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
+    limit 20) t
+$$;
+comment on function keyframe_private.app_triggers is 'Enabled triggers that Keyframe did not make, on its tables that serve everybody.';
+
 -- Reads the last 10,000 runs of all jobs, over four hours of ours. In a log that does not reach back so far, a job is not late; without any
 -- run, all are.
 create function keyframe_private.job_figures()
@@ -394,7 +436,7 @@ returns jsonb language sql stable set search_path = '' as $$
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
-    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active),
+    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active and j.command = w.command),
     'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
     'failures', coalesce(r.failures, 0),
@@ -465,7 +507,7 @@ begin
   for part in
     select * from (values
       ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
-      ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
+      ('limitedOwners', 'limited_owners()'), ('appTriggers', 'app_triggers()'), ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
       ('jobs', 'job_figures()'),
       ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
       ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')

@@ -24,7 +24,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
+      if keyframe_private.is_any_aside('prune') then
         perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
       end if;
       first := first + size;

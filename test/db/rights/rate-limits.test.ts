@@ -30,7 +30,7 @@ function expectAbout(seconds: number, most: number): void {
 
 /** As if so much time had gone by. */
 const pass = (interval: string) =>
-  db.sql`update keyframe_private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
+  db.sql`update keyframe_private.rate_buckets set refilled_at = refilled_at - ${interval}::interval, low_since = low_since - ${interval}::interval`;
 
 test("time passes → tokens come back at per_second, never more than the capacity", async () => {
   for (let i = 0; i < 3; i++) await upload();
@@ -42,6 +42,27 @@ test("time passes → tokens come back at per_second, never more than the capaci
   const { rate } = await upload();
   expect(rate.remaining).toBe(2);
   expectAbout(rate.reset_seconds, 1000);
+});
+
+test("an owner has left less than a tenth of a bucket for ten seconds → health names them, until tokens come back", async () => {
+  await db.sql`update keyframe_private.rate_limits set capacity = 20 where route_class = 'read'`;
+  const look = () => db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select keyframe.list_projects()`);
+  const named = async () => (await db.sql`select keyframe.service_figures() -> 'limitedOwners' as owners`)[0]?.owners;
+  for (let i = 0; i < 3; i++) await upload();
+  for (let i = 0; i < 18; i++) await look(); // a tenth is left
+  expect(await named()).toEqual([]);
+  await pass("11 seconds");
+  expect(await codeOf(upload())).toBe("rate_limited");
+  const [owner, ...others] = await named();
+  expect([owner, others]).toMatchObject([{ ownerId: world.owner, routeClass: "upload" }, []]);
+  expectAbout(-owner.seconds, -11);
+  await pass("500 seconds");
+  expect(await named()).toEqual([]);
+  await pass("2500 seconds");
+  await upload();
+  await upload();
+  await upload();
+  expect(await named()).toEqual([]); // a new burst
 });
 
 test("a clock that was set back an hour → takes no tokens away, and refilling goes on at once", async () => {

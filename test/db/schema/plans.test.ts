@@ -61,8 +61,8 @@ beforeAll(async () => {
       select id, 'reference', 'projects/' || row_number() over () || '.png' from keyframe.predictions
       where id not in (select prediction_id from keyframe_private.prediction_images)`;
     await sql`
-      insert into keyframe_private.file_removals (bucket, name, due_at)
-      select 'keyframe-outputs', 'file-' || i, now() + interval '1 hour' from generate_series(1, ${MANY}::int) i`;
+      insert into keyframe_private.file_removals (bucket, name, owner_id, due_at)
+      select 'keyframe-outputs', 'file-' || i, gen_random_uuid(), now() + interval '1 hour' from generate_series(1, ${MANY}::int) i`;
     await sql`
       insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, provider_prediction_id, text_hash)
       select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', null, i
@@ -86,6 +86,13 @@ beforeAll(async () => {
       select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 400, row(now() - h * interval '1 hour', 200, null)::keyframe_private.attempt_outcome
       from (select ${endpoint}::uuid as id union all select gen_random_uuid() from generate_series(1, 300)) e, generate_series(0, 47) h
       on conflict do nothing`;
+    await sql`
+      insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
+      select kind, gen_random_uuid(), 'P0001', 'r', now() + interval '1 hour'
+      from unnest(array['claim', 'delivery', 'lane']) kind, generate_series(1, ${MANY}::int)`;
+    await sql`
+      insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+      select gen_random_uuid(), 'read', 1, now() from generate_series(1, ${MANY}::int)`;
     await sql`
       insert into cron.job_run_details (jobid, status, start_time, end_time)
       select jobid, 'succeeded', now() - i * interval '5 seconds', now() - i * interval '5 seconds'
@@ -197,6 +204,9 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
     const waits = { admitted_at: null, deadline_at: null, lease_token: null };
     const { id: waiting } = await seedPrediction(db.sql, other, { columns: waits });
     const [delivery = ""] = await seedDeliveries(db.sql, flood, 1);
+    await db.sql`
+      insert into keyframe_private.file_removals (bucket, name, owner_id)
+      select 'keyframe-outputs', 'due-' || i, case when i = 1 then ${world.owner} else ${other.owner} end::uuid from generate_series(1, 10000) i`;
     await db.sql.begin(async (sql) => {
       await sql`set local session_replication_role = replica`;
       await sql`
@@ -225,7 +235,7 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
   test.each<Asked>([
     ["a user's endpoints", "keyframe.list_webhook_endpoints()", 20, USER],
     ["the service-wide endpoints", "keyframe.list_webhook_endpoints()", 20, SERVICE],
-    ["a claim", "keyframe_worker.claim_predictions(10, 60)", 60],
+    ["a claim, with a hundred files to remove", "keyframe_worker.claim_predictions(10, 60)", 100],
     ["the look of a call that waits", "keyframe_private.has_due_task('-infinity')", 1],
     ["the sweep", "keyframe_private.sweep()", 60],
     [

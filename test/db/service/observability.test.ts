@@ -1,4 +1,5 @@
-import { beforeEach, expect, test } from "vitest";
+import postgres from "postgres";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { serviceFigures } from "../../../shared/contract/service.ts";
 import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
@@ -95,6 +96,62 @@ test("an owner's three calls that take over two seconds together → named, with
   expect(named).toEqual([{ ownerId: world.owner, calls: 3, called: "projects", seconds: expect.any(Number) }]);
   expect(named[0]?.seconds).toBeGreaterThan(2);
   expect(await readOwners()).toEqual([]);
+});
+
+test("another role's sessions have the name of a user's call → nobody is named", async () => {
+  await db.sql`create role reporter login password 'reporter'`;
+  onTestFinished(async () => void (await db.sql`drop role reporter`));
+  const url = new URL(db.url);
+  Object.assign(url, { username: "reporter", password: "reporter" });
+  const sql = postgres(url.href, { max: 3, connection: { application_name: `keyframe ${world.owner}` } });
+  const sleeps = [1, 2, 3].map(() => sql`select pg_sleep(60)`.execute().catch(() => undefined));
+  const open = () =>
+    db.sql`select from pg_stat_activity where usename = 'reporter' and now() - query_start > interval '1 second'`;
+  await until("its calls are open for a second", async () => (await open()).length === 3);
+  const { owners } = (await read()).calls;
+  await db.sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'reporter'`;
+  await sql.end({ timeout: 1 });
+  await Promise.all(sleeps);
+  expect(owners).toEqual([]);
+});
+
+test.each<[what: string, report: object]>([
+  ["of words", { callMs: "slow", openRequests: "many", slowRequests: {}, places: { of: "x", open: 1, slow: [] } }],
+  [
+    "of negative and huge numbers",
+    { callMs: -1, openRequests: 1e300, slowRequests: -1e300, places: { of: -1, open: 1e99, slow: [] } },
+  ],
+  [
+    "of other shapes",
+    {
+      callMs: null,
+      openRequests: [],
+      slowRequests: true,
+      places: { slow: [1, null, "x", { name: 7, open: 1 }, { name: "x" }] },
+    },
+  ],
+])("a worker's report $0 → what cannot be read is left out; the other worker's figures stay", async (_what, report) => {
+  await db.sql`select keyframe_worker.claim_predictions(0, 90, report => '{"callMs": 1500}')`;
+  await claims(report);
+  const { workers, deliveries } = await read();
+  expect(workers.generate.callSeconds).toBe(1.5);
+  expect(workers.deliver.places?.slow ?? []).toEqual([]);
+  expect(deliveries.sending).toBeLessThanOrEqual(1e9);
+});
+
+test("an app's triggers on tables that serve everybody → named; Keyframe's own, and those on projects, are not", async () => {
+  await rolledBack(db.sql, async (sql) => {
+    const named = async () => (await sql`select keyframe.service_figures() -> 'appTriggers' as triggers`)[0]?.triggers;
+    expect(await named()).toEqual([]);
+    await sql.unsafe(`
+      create function public.app_keeps() returns trigger language plpgsql as $$ begin return null; end $$;
+      create trigger app_mirror after insert on keyframe.projects for each row execute function public.app_keeps();
+      create trigger app_skip before update on keyframe.predictions for each row execute function public.app_keeps();
+      create trigger app_off after insert on keyframe.webhook_deliveries for each row execute function public.app_keeps();
+      alter table keyframe.webhook_deliveries disable trigger app_off;
+      create trigger app_log after insert on keyframe_private.lane_arrivals for each row execute function public.app_keeps()`);
+    expect(await named()).toEqual(["app_log on keyframe_private.lane_arrivals", "app_skip on keyframe.predictions"]);
+  });
 });
 
 test("due predictions and pending deliveries → those who have most of them, of which model and to which endpoint", async () => {
@@ -384,7 +441,7 @@ test("generate claims → its call's time, too, also without room for work", asy
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
 });
 
-test("each job that is scheduled → watched; switched off or gone → scheduled is false, until they are scheduled again", async () => {
+test("each job that is scheduled → watched; switched off, gone or of another command → scheduled is false, until they are scheduled again", async () => {
   const jobs = async () =>
     (
       await db.sql<{ jobname: string }[]>`select jobname, schedule, command, active from cron.job order by jobname`
@@ -393,12 +450,26 @@ test("each job that is scheduled → watched; switched off or gone → scheduled
   expect(Object.keys((await read()).jobs).toSorted()).toEqual(
     before.map(({ jobname }) => jobname.replace("keyframe-", "")),
   );
-  await db.sql`update cron.job set active = false where jobname = 'keyframe-merge-costs'`;
-  await db.sql`delete from cron.job where jobname = 'keyframe-delete-parts'`;
+  const breakJobs = async () => {
+    await db.sql`update cron.job set active = false where jobname = 'keyframe-merge-costs'`;
+    await db.sql`delete from cron.job where jobname = 'keyframe-delete-parts'`;
+    await db.sql`update cron.job set command = 'select 1', schedule = '7 seconds' where jobname = 'keyframe-sweep'`;
+  };
+  await breakJobs();
   const off = Object.entries((await read()).jobs).flatMap(([name, { scheduled }]) => (scheduled ? [] : name));
-  expect(off.toSorted()).toEqual(["delete-parts", "merge-costs"]);
+  expect(off.toSorted()).toEqual(["delete-parts", "merge-costs", "sweep"]);
+  // A schedule that an administrator has changed stays.
+  const after = before.map((job) => (job.jobname === "keyframe-sweep" ? { ...job, schedule: "7 seconds" } : job));
   await db.as({ role: "postgres" }, (sql) => sql`select keyframe_private.schedule_jobs()`);
-  expect(await jobs()).toEqual(before);
+  expect(await jobs()).toEqual(after);
+  await rolledBack(db.sql, async (sql) => {
+    await breakJobs();
+    await sql`select keyframe_private.schedule_jobs()`; // as another superuser
+    expect((await sql`select jobname, schedule, command, active from cron.job order by jobname`).slice()).toEqual(
+      after,
+    );
+  });
+  await db.as({ role: "postgres" }, (sql) => sql`select keyframe_private.schedule_jobs()`);
 });
 
 test("a database that pg_net does not work for → the one that it works for; a stand-in works where it is", async () => {

@@ -132,6 +132,40 @@ describe("a task to remove files", () => {
     expect(await files()).toEqual([]);
   });
 
+  test("an owner has 1,000 files that have been due for longer → each task has files of others too, then only the owner's", async () => {
+    const add = (owner: string, count: number, seconds: number) => db.sql`
+      insert into keyframe_private.file_removals (bucket, name, owner_id, due_at)
+      select 'keyframe-outputs', ${owner} || '/' || i, ${owner}, ${new Date(Date.now() - seconds * 1000)} from generate_series(1, ${count}::int) i`;
+    const others = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
+    await add(world.owner, 1_000, 3600);
+    for (const other of others) await add(other, 30, 1);
+    const ofWhom = async () => {
+      const task = await claimRemovals();
+      await record(task?.lease_token ?? "");
+      const owners = task?.files.map(({ name }) => name.split("/")[0]) ?? [];
+      return [world.owner, ...others].map((owner) => owners.filter((each) => each === owner).length);
+    };
+    expect([await ofWhom(), await ofWhom(), await ofWhom()]).toEqual([
+      [25, 25, 25, 25],
+      [25, 5, 5, 5],
+      [100, 0, 0, 0],
+    ]);
+  });
+
+  test("every file that is queued → has its owner", async () => {
+    const [used, unused] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+    await seedOutput(world, { referenceImagePaths: [used] });
+    await seedPrediction(db.sql, world, { status: "storing" });
+    await db.sql`update keyframe.projects set reference_image_path = ${unused} where id = ${world.project}`;
+    await deleteProject();
+    await db.sql`insert into storage.objects (bucket_id, name, owner_id, created_at) values ('projects', 'old.png', ${world.owner}, '2020-01-01')`;
+    await db.sql`select keyframe_private.queue_unused_references()`;
+    const owners = await db.sql`select owner_id from keyframe_private.file_removals group by 1`;
+    expect([(await files()).length, owners]).toMatchObject([1 + 1 + 6 + 1 + 1, [{ owner_id: world.owner }]]);
+    await db.sql`set storage.allow_delete_query = 'true'`;
+    await db.sql`delete from storage.objects where name = 'old.png'`;
+  });
+
   test("a worker dies over it → handed out again when the lease ends, and its late word changes nothing", async () => {
     await note(1);
     const dead = await claimRemovals(90);

@@ -334,7 +334,7 @@ test.each<[string, Part<"jobs">, RegExp]>([
   [
     "switched off or gone",
     { "delete-parts": { ...JOB, scheduled: false }, sweep: { ...JOB, scheduled: false, isLate: true }, prune: JOB },
-    /^pg_cron does not have the jobs keyframe-delete-parts, keyframe-sweep, or they are switched off: .*schedule_jobs\(\)\.$/,
+    /^pg_cron does not have the jobs keyframe-delete-parts, keyframe-sweep, or they are switched off or have another command: .*schedule_jobs\(\)\.$/,
   ],
   [
     "that fails",
@@ -394,6 +394,28 @@ test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and t
       problems: [expect.stringContaining("KEYFRAME_KICK_SECRET of the functions")],
     },
   ]);
+});
+
+test("GET /api/health?deep=1 while an owner uses a rate up and an app has a trigger → 200 ok, and two notices with what to do", async () => {
+  const limitedOwners = [{ ownerId: OWNER, routeClass: "generate", seconds: 14.2 }];
+  const answer = figures({ limitedOwners, appTriggers: ["app_skip on keyframe.predictions"] });
+  const api = await startApi(({ path }) =>
+    Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema: SCHEMA_VERSION } : answer),
+  );
+  onTestFinished(api.stop);
+  const response = await api.call("/api/health?deep=1", { headers: { authorization: `Bearer ${SECRET_KEY}` } });
+  expect((await response.json()).data).toMatchObject({
+    status: "ok",
+    problems: [],
+    notices: [
+      expect.stringMatching(
+        /^Owner 7d3f1c52-\S+ has used up the rate of generate requests for 14 s: .*route_class = 'generate'.*ban the account/,
+      ),
+      expect.stringMatching(
+        /^Triggers that are not Keyframe's .*: app_skip on keyframe\.predictions\. .*drop them first\.$/,
+      ),
+    ],
+  });
 });
 
 test("a hundred requests without a token at once → one call of the database at a time answers them", async () => {

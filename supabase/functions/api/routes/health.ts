@@ -2,7 +2,7 @@ import { type ServiceFigures, serviceFigures } from "../../../../shared/contract
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { SCHEMA_VERSION } from "../../../../shared/platform/schema-version.ts";
 import { schemaOutdated, unavailable } from "../errors.ts";
-import { problemsOf } from "../runbook/problems.ts";
+import { noticesOf, problemsOf } from "../runbook/problems.ts";
 import type { Deps, Handler } from "./handler.ts";
 
 export const isOlder = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) < 0;
@@ -29,7 +29,7 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
   if (figures === undefined) return { data: { status: "ok", database: "ok", schemaVersion } };
   const problems = problemsOf(figures, answer.writes);
   const status = problems.length === 0 ? "ok" : "degraded";
-  return { data: { status, database: "ok", schemaVersion, problems, figures } };
+  return { data: { status, database: "ok", schemaVersion, problems, notices: noticesOf(figures), figures } };
 };
 
 /** Requires the project's secret key. Throws ApiError: unauthorized, unavailable. */

@@ -22,6 +22,19 @@ export function problemsOf(figures: ServiceFigures, writes: Writes = "ok"): stri
   ];
 }
 
+/** What an operator would ask about first although the service works: no reason to call it degraded. */
+export const noticesOf = ({ limitedOwners, appTriggers }: ServiceFigures): string[] => [
+  ...(limitedOwners ?? []).map(
+    ({ ownerId, routeClass, seconds }) =>
+      `Owner ${ownerId} has used up the rate of ${routeClass} requests for ${Math.round(seconds ?? 0)} s: what exceeds it is refused, and other users keep their share. If it goes on, lower that rate (update keyframe_private.rate_limits set per_second = … where route_class = '${routeClass}'), or ban the account in Auth.`,
+  ),
+  ...(appTriggers === null || appTriggers.length === 0
+    ? []
+    : [
+        `Triggers that are not Keyframe's run whenever it works for anybody: ${appTriggers.join(", ")}. One that returns null loses rows without an error, and one that sleeps and catches query_canceled stops everybody. Where work is missing or late, drop them first.`,
+      ]),
+];
+
 const unsignedProblems = (endpoints: number): string[] =>
   endpoints === 0
     ? []

@@ -118,7 +118,7 @@ export function jobProblems({ jobs }: ServiceFigures): string[] {
   );
   if (off.length > 0) {
     problems.unshift(
-      `pg_cron does not have the jobs ${off.join(", ")}, or they are switched off: deploy again, or select keyframe_private.schedule_jobs().`,
+      `pg_cron does not have the jobs ${off.join(", ")}, or they are switched off or have another command: deploy again, or select keyframe_private.schedule_jobs().`,
     );
   }
   if (silent.length > 0) {
