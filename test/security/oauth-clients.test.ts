@@ -1,10 +1,11 @@
 import { createClient } from "@supabase/supabase-js";
-import { beforeAll, expect, inject, test } from "vitest";
+import { beforeAll, describe, expect, inject, test } from "vitest";
 import { callApi } from "../support/api/call.ts";
 import { footprint, openDatabase } from "../support/api/database.ts";
-import { prepare, type Scene, setScene } from "../support/api/requests.ts";
+import { OPERATION_IDS, prepare, type Scene, setScene } from "../support/api/requests.ts";
 import { forgeToken } from "../support/api/tokens.ts";
 import { drawImage } from "../support/media/images.ts";
+import { rest } from "../support/security/rest.ts";
 
 // A client that the user approved at Supabase Auth's OAuth server has a session's token with client_id. What each right opens, and the
 // tables one by one: test/db/rights/oauth-clients.test.ts.
