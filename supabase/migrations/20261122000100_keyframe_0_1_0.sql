@@ -69,7 +69,7 @@ begin
 end $$;
 comment on function keyframe_private.revoke_all_rights is 'Takes all rights on our schemas from every role that the defaults of this database can have given them to.';
 
--- supabase/schemas/00_foundation/20_errors.sql
+-- supabase/schemas/00_foundation/20_common.sql
 
 -- Errors of the API: a stable code, a sentence for people, and what the caller can do about it.
 
@@ -123,8 +123,6 @@ begin
   return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 end $$;
 comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
-
--- supabase/schemas/00_foundation/30_common.sql
 
 -- What several subjects use: locks, times, secrets, identifiers, exact sums.
 
@@ -206,8 +204,6 @@ begin
 end $$;
 comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
 
--- supabase/schemas/00_foundation/40_texts.sql
-
 -- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/projects/texts.test.ts compares both
 -- for every character. Ranges of code points do not depend on the collation.
 
@@ -234,7 +230,7 @@ begin
 end $$;
 comment on function keyframe_private.is_one_line is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';
 
--- supabase/schemas/00_foundation/50_settings.sql
+-- supabase/schemas/00_foundation/30_settings.sql
 
 -- The settings of the service, and which versions the database has.
 
@@ -327,7 +323,7 @@ comment on column keyframe_private.installation.version is 'The version, such as
 comment on column keyframe_private.installation.installed_at is 'When the version''s migration was applied.';
 alter table keyframe_private.installation enable row level security;
 
--- supabase/schemas/00_foundation/60_clients.sql
+-- supabase/schemas/00_foundation/40_requests.sql
 
 -- OAuth clients: apps and agents that a user has approved at Supabase Auth's OAuth server. Their tokens are a session's with `client_id`,
 -- and their scopes limit nothing. Here they may do what an administrator allows, by default nothing. Every table that users read has a
@@ -370,8 +366,6 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
-
--- supabase/schemas/00_foundation/70_rate_limits.sql
 
 -- One token bucket per owner and route class. An administrator changes a limit without a deploy.
 
@@ -580,8 +574,6 @@ begin
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
--- supabase/schemas/00_foundation/80_idempotency.sql
-
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
 create table keyframe_private.idempotency_keys (
@@ -655,7 +647,7 @@ begin
 end $$;
 comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';
 
--- supabase/schemas/10_projects/10_films.sql
+-- supabase/schemas/10_projects/10_projects.sql
 
 -- A film: ordered shots. A project is one shot, in one film or in none.
 
@@ -689,8 +681,6 @@ begin
   new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
   return new;
 end $$;
-
--- supabase/schemas/10_projects/20_projects.sql
 
 -- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
@@ -823,8 +813,6 @@ end $$;
 create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
 comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
 
--- supabase/schemas/10_projects/30_deletion.sql
-
 -- Deletions of projects. One with many predictions is deleted in parts.
 
 create function keyframe_private.deleted_projects()
@@ -898,7 +886,7 @@ begin
 end $$;
 comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
 
--- supabase/schemas/10_projects/40_project_functions.sql
+-- supabase/schemas/10_projects/20_api.sql
 
 -- Functions that api calls for projects, one call per request. Row-level security decides, except for the lists: under a policy no
 -- condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all rows of an owner for one page.
@@ -1068,8 +1056,6 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';
-
--- supabase/schemas/10_projects/50_film_functions.sql
 
 -- Functions that api calls for films, one call per request.
 
@@ -1745,8 +1731,6 @@ begin
   return null;
 end $$;
 
--- supabase/schemas/20_models/40_list_models.sql
-
 -- The list of models, with what the default of each step costs.
 
 -- Against an unknown cost every run does.
@@ -2030,6 +2014,163 @@ begin
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
+-- The images that a prediction is made with.
+
+create table keyframe_private.prediction_images (
+  prediction_id uuid not null references keyframe.predictions on delete cascade,
+  role text not null,
+  position integer not null default 1,
+  path text,
+  source_prediction_id uuid references keyframe.predictions on delete set null,
+  primary key (prediction_id, role, position),
+  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
+  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
+  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
+);
+comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
+comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
+comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
+comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
+create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
+create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
+  where source_prediction_id is not null;
+alter table keyframe_private.prediction_images enable row level security;
+
+-- Also for a prediction whose rows in prediction_images are deleted.
+create function keyframe_private.images_of(input jsonb)
+returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
+    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
+    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
+    union all
+    select 'reference', i.number::integer, i.path, null
+    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
+end $$;
+comment on function keyframe_private.images_of is 'The images that an input names.';
+
+-- A last frame comes only beside a first frame.
+create function keyframe_private.has_images(input jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
+end $$;
+comment on function keyframe_private.has_images is 'Whether an input has an image.';
+
+-- Writes prediction_images from the input of a new prediction.
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  used text;
+begin
+  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
+    perform keyframe_private.keep_reference(used, new.owner_id);
+  end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  return null;
+end $$;
+
+-- The name is null when the prediction that made the image is deleted.
+create function keyframe_private.images_json(prediction uuid)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'role', i.role,
+      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+      'name', coalesce(substr(i.path, 10), source.output_path)
+    ) order by i.role, i.position), '[]')
+    from keyframe_private.prediction_images i
+    left join keyframe.predictions source on source.id = i.source_prediction_id
+    where i.prediction_id = prediction
+  );
+end $$;
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
+
+-- Takes: the succeeded predictions of a step, of which a project selects one.
+
+-- Null without a take.
+create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+returns uuid language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
+    (select p.id from keyframe.predictions p
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     order by p.created_at desc, p.id desc
+     limit 1));
+end $$;
+comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
+
+create function keyframe_private.shown_takes(project uuid)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
+end $$;
+comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
+
+create function keyframe_private.require_success(take keyframe.predictions)
+returns void language plpgsql immutable set search_path = '' as $$
+begin
+  if take.status <> 'succeeded' then
+    perform keyframe_private.raise_error(
+      'frame_not_ready',
+      case when take.status in ('failed', 'canceled')
+        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+          case when take.status = 'failed' then 'failed' else 'was canceled' end)
+        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+          case when take.status = 'storing' then 'processing' else take.status::text end)
+      end
+    );
+  end if;
+end $$;
+comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
+
+-- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
+create function keyframe_private.require_selected_takes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  selected record;
+  take keyframe.predictions;
+begin
+  for selected in
+    select s.* from (values
+      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
+      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
+      ('video', new.selected_video_id, old.selected_video_id)
+    ) s (step, id, before)
+    where s.id is not null and s.id is distinct from s.before
+  loop
+    select p.* into take from keyframe.predictions p
+    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
+    for key share; -- it is not deleted before this transaction ends
+    if not found then
+      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
+    end if;
+    perform keyframe_private.require_success(take);
+  end loop;
+  return new;
+end $$;
+
+-- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
+create function keyframe_private.unselect_deleted_take()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+      selected_video_id = nullif(p.selected_video_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
+  return null;
+end $$;
+
 -- supabase/schemas/30_predictions/20_submits.sql
 
 -- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
@@ -2222,168 +2363,7 @@ begin
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. False: nothing to search for.';
 
--- supabase/schemas/30_predictions/30_images.sql
-
--- The images that a prediction is made with.
-
-create table keyframe_private.prediction_images (
-  prediction_id uuid not null references keyframe.predictions on delete cascade,
-  role text not null,
-  position integer not null default 1,
-  path text,
-  source_prediction_id uuid references keyframe.predictions on delete set null,
-  primary key (prediction_id, role, position),
-  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
-  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
-  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
-);
-comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
-comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
-comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
-comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
-comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
-comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
-create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
-create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
-  where source_prediction_id is not null;
-alter table keyframe_private.prediction_images enable row level security;
-
--- Also for a prediction whose rows in prediction_images are deleted.
-create function keyframe_private.images_of(input jsonb)
-returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
-begin
-  return query
-    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
-    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
-    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
-    union all
-    select 'reference', i.number::integer, i.path, null
-    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
-end $$;
-comment on function keyframe_private.images_of is 'The images that an input names.';
-
--- A last frame comes only beside a first frame.
-create function keyframe_private.has_images(input jsonb)
-returns boolean language plpgsql immutable set search_path = '' as $$
-begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
-end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image.';
-
--- Writes prediction_images from the input of a new prediction.
-create function keyframe_private.write_prediction_images()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  used text;
-begin
-  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
-    perform keyframe_private.keep_reference(used, new.owner_id);
-  end loop;
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
-  return null;
-end $$;
-
--- The name is null when the prediction that made the image is deleted.
-create function keyframe_private.images_json(prediction uuid)
-returns jsonb language plpgsql stable set search_path = '' as $$
-begin
-  return (
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'role', i.role,
-      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
-      'name', coalesce(substr(i.path, 10), source.output_path)
-    ) order by i.role, i.position), '[]')
-    from keyframe_private.prediction_images i
-    left join keyframe.predictions source on source.id = i.source_prediction_id
-    where i.prediction_id = prediction
-  );
-end $$;
-comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
-
--- supabase/schemas/30_predictions/40_takes.sql
-
--- Takes: the succeeded predictions of a step, of which a project selects one.
-
--- Null without a take.
-create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
-returns uuid language plpgsql stable set search_path = '' as $$
-begin
-  return coalesce(
-    case wanted
-      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-      else project.selected_video_id end,
-    (select p.id from keyframe.predictions p
-     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
-     order by p.created_at desc, p.id desc
-     limit 1));
-end $$;
-comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
-
-create function keyframe_private.shown_takes(project uuid)
-returns uuid[] language plpgsql stable set search_path = '' as $$
-begin
-  return array_remove(array(
-    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
-    where p.id = project), null);
-end $$;
-comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
-
-create function keyframe_private.require_success(take keyframe.predictions)
-returns void language plpgsql immutable set search_path = '' as $$
-begin
-  if take.status <> 'succeeded' then
-    perform keyframe_private.raise_error(
-      'frame_not_ready',
-      case when take.status in ('failed', 'canceled')
-        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
-          case when take.status = 'failed' then 'failed' else 'was canceled' end)
-        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
-          case when take.status = 'storing' then 'processing' else take.status::text end)
-      end
-    );
-  end if;
-end $$;
-comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
-
--- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
-create function keyframe_private.require_selected_takes()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  selected record;
-  take keyframe.predictions;
-begin
-  for selected in
-    select s.* from (values
-      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
-      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
-      ('video', new.selected_video_id, old.selected_video_id)
-    ) s (step, id, before)
-    where s.id is not null and s.id is distinct from s.before
-  loop
-    select p.* into take from keyframe.predictions p
-    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
-    for key share; -- it is not deleted before this transaction ends
-    if not found then
-      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
-    end if;
-    perform keyframe_private.require_success(take);
-  end loop;
-  return new;
-end $$;
-
--- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
-create function keyframe_private.unselect_deleted_take()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  update keyframe.projects p
-  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
-      selected_video_id = nullif(p.selected_video_id, old.id)
-  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
-  return null;
-end $$;
-
--- supabase/schemas/30_predictions/50_inputs.sql
+-- supabase/schemas/30_predictions/30_inputs.sql
 
 -- Checks and completes an input, whether it comes through a function or the Data API.
 
@@ -2699,7 +2679,7 @@ begin
 end $$;
 comment on function keyframe_private.resolve_input is 'The complete input for a model, from what read_input returned.';
 
--- supabase/schemas/30_predictions/60_starts.sql
+-- supabase/schemas/30_predictions/40_starts.sql
 
 -- Chooses the model of a start and completes the row before it exists.
 
@@ -2827,8 +2807,6 @@ begin
   return null;
 end $$;
 
--- supabase/schemas/30_predictions/70_slots.sql
-
 -- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
 -- so the long line of one owner costs the others nothing.
 
@@ -2914,7 +2892,7 @@ begin
 end $$;
 comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run.';
 
--- supabase/schemas/30_predictions/80_transitions.sql
+-- supabase/schemas/30_predictions/50_transitions.sql
 
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call.
 -- Every function with which a worker records a result has a lock_timeout: a transaction that somebody left open may hold what it
@@ -3134,8 +3112,6 @@ begin
   return found;
 end $$;
 comment on function keyframe_worker.poll_prediction_later is 'Releases a lease and schedules the next poll. False: too late.';
-
--- supabase/schemas/30_predictions/85_provider_states.sql
 
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
@@ -3393,7 +3369,7 @@ begin
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';
 
--- supabase/schemas/30_predictions/90_prediction_functions.sql
+-- supabase/schemas/30_predictions/60_api.sql
 
 -- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
 -- checks the owner.
@@ -4308,8 +4284,6 @@ begin
 end $$;
 comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises or one_by_one, one by one, and sets aside those that raise or take all the time of the call.';
 
--- supabase/schemas/40_work/40_claim_predictions.sql
-
 -- The call of `generate`: claims tasks, or waits for one that becomes due.
 
 -- A check in the database costs a fraction of a call from outside, so it checks often; slow checks are spaced out to take a tenth of the
@@ -4366,7 +4340,7 @@ begin
 end $$;
 comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
 
--- supabase/schemas/40_work/50_sweep.sql
+-- supabase/schemas/40_work/40_sweep.sql
 
 -- The sweep finds overdue work, so a lost kick only delays it.
 
@@ -4470,7 +4444,7 @@ begin
 end $$;
 comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
 
--- supabase/schemas/50_costs/20_run_costs.sql
+-- supabase/schemas/50_costs/10_run_costs.sql
 
 -- What a run can cost before it starts, and what it costs when it is finished.
 
@@ -4567,7 +4541,196 @@ begin
 end $$;
 comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
 
--- supabase/schemas/50_costs/30_cost_sums.sql
+-- Budgets: a start is refused when the most that it can cost does not fit.
+
+create table keyframe_private.owner_budgets (
+  owner_id uuid primary key,
+  day_micros bigint check (day_micros between 0 and 9007199254740991),
+  month_micros bigint check (month_micros between 0 and 9007199254740991),
+  note text
+);
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
+comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.note is 'For administrators.';
+alter table keyframe_private.owner_budgets enable row level security;
+
+create function keyframe_private.budgets_of(owner uuid, at timestamptz)
+returns table (
+  scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
+language plpgsql stable set search_path = '' as $$
+#variable_conflict use_column
+declare
+  today constant date := (budgets_of.at at time zone 'UTC')::date;
+  month constant date := date_trunc('month', today)::date;
+  next_month constant date := (month + interval '1 month')::date;
+begin
+  return query
+  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held), b.ends::timestamp at time zone 'UTC'
+  from keyframe_private.settings s
+  left join keyframe_private.owner_budgets o on o.owner_id = owner
+  cross join lateral (values
+    ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
+      case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
+    ('service', null, s.service_day_micros, s.service_month_micros)
+  ) w (scope, owner_id, day_micros, month_micros)
+  cross join lateral ( -- one reading for both
+    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
+      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    from (
+      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      union all
+      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
+  cross join lateral (values
+    ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
+    ('month', w.month_micros, u.month_settled, u.month_held, next_month)
+  ) b (period, limit_micros, settled, held, ends)
+  where b.limit_micros is not null;
+end $$;
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
+
+-- Valid while the owner's slots are locked: the owner's budget is exact. The sums of everybody lack what open transactions hold, so that
+-- nobody waits for another owner.
+create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  if not exists (select from keyframe_private.settings) then
+    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+  end if;
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
+    if most_micros is null then
+      perform keyframe_private.raise_error('price_unknown', 'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
+    elsif most_micros > budget.available_micros then
+      perform keyframe_private.raise_error('budget_exceeded',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
+          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+        -- What others have spent is not the caller's to know.
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
+          || case when budget.scope = 'owner' then jsonb_build_object(
+            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
+            'availableMicros', budget.available_micros) else '{}' end)::text);
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
+
+create table keyframe_private.exhausted_budgets (
+  id bigint generated always as identity primary key,
+  owner_id uuid,
+  period text not null,
+  resets_at timestamptz not null,
+  limit_micros bigint not null,
+  refused_at timestamptz not null default now(),
+  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
+);
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
+comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
+comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
+comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
+comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
+alter table keyframe_private.exhausted_budgets enable row level security;
+
+-- Waits for nobody: if two race, one insert is enough.
+create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  for budget in
+    select b.*, case b.scope when 'owner' then owner end as owner_id
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
+  loop
+    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
+      on conflict do nothing;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
+
+-- A submit in the place of another that was released counts on the day of that one, and needs budget only if it can cost more. Where a
+-- price counts the megapixels of the input, they are kept: its images may be deleted before it ends.
+create function keyframe_private.add_submit(
+  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+begin
+  if (cost.most_micros <= released.most_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
+  end if;
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+end $$;
+comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
+
+-- The first submit of a new prediction. The lock of _130_admit makes the budget exact.
+create function keyframe_private.add_first_submit()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if (select s.spending_stopped from keyframe_private.settings s) then
+    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
+  end if;
+  perform keyframe_private.add_submit(new, new.attempt + 1);
+  return null;
+end $$;
+
+-- What a submit has cost once it has ended.
+
+-- Settled by what the provider counted, released where it does not bill, or unknown. A success without figures of the provider holds until
+-- its prediction ends, because the file may tell them.
+create function keyframe_private.settle_ended()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  billed constant text := case
+    when new.outcome in ('no_run', 'aborted') then 'no'
+    when new.outcome = 'succeeded' then 'yes'
+    when new.outcome = 'lost' then 'unknown'
+    else ( -- the model may have got another name, which its prediction follows
+      select m.billed_when ->> new.outcome from keyframe.models m
+      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+      order by m.model <> new.model limit 1) end;
+  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
+    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
+begin
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_state := case
+    when billed = 'no' then 'released'
+    when new.cost_micros is not null then 'settled'
+    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
+    else 'unknown' end;
+  return new;
+end $$;
+
+-- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
+create function keyframe_private.settle_by_file()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  file constant jsonb := case when tg_op = 'UPDATE' then jsonb_build_object(
+    'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
+begin
+  update keyframe_private.provider_submits s
+  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
+      cost_state = case when c.micros is null then 'unknown' else 'settled' end
+  from keyframe_private.provider_submits o
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
+  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
+  return null;
+end $$;
+
+-- supabase/schemas/50_costs/20_sums.sql
 
 -- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
@@ -4751,201 +4914,6 @@ begin
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
 
--- supabase/schemas/50_costs/40_budgets.sql
-
--- Budgets: a start is refused when the most that it can cost does not fit.
-
-create table keyframe_private.owner_budgets (
-  owner_id uuid primary key,
-  day_micros bigint check (day_micros between 0 and 9007199254740991),
-  month_micros bigint check (month_micros between 0 and 9007199254740991),
-  note text
-);
-comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
-comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
-comment on column keyframe_private.owner_budgets.note is 'For administrators.';
-alter table keyframe_private.owner_budgets enable row level security;
-
-create function keyframe_private.budgets_of(owner uuid, at timestamptz)
-returns table (
-  scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
-language plpgsql stable set search_path = '' as $$
-#variable_conflict use_column
-declare
-  today constant date := (budgets_of.at at time zone 'UTC')::date;
-  month constant date := date_trunc('month', today)::date;
-  next_month constant date := (month + interval '1 month')::date;
-begin
-  return query
-  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held), b.ends::timestamp at time zone 'UTC'
-  from keyframe_private.settings s
-  left join keyframe_private.owner_budgets o on o.owner_id = owner
-  cross join lateral (values
-    ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
-      case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
-    ('service', null, s.service_day_micros, s.service_month_micros)
-  ) w (scope, owner_id, day_micros, month_micros)
-  cross join lateral ( -- one reading for both
-    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
-      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
-      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
-      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
-    from (
-      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
-      union all
-      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
-    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
-  cross join lateral (values
-    ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
-    ('month', w.month_micros, u.month_settled, u.month_held, next_month)
-  ) b (period, limit_micros, settled, held, ends)
-  where b.limit_micros is not null;
-end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
-
--- Valid while the owner's slots are locked: the owner's budget is exact. The sums of everybody lack what open transactions hold, so that
--- nobody waits for another owner.
-create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  budget record;
-begin
-  if not exists (select from keyframe_private.settings) then
-    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
-  end if;
-  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
-    if most_micros is null then
-      perform keyframe_private.raise_error('price_unknown', 'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
-    elsif most_micros > budget.available_micros then
-      perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
-        -- What others have spent is not the caller's to know.
-        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
-          || case when budget.scope = 'owner' then jsonb_build_object(
-            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
-            'availableMicros', budget.available_micros) else '{}' end)::text);
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
-
-create table keyframe_private.exhausted_budgets (
-  id bigint generated always as identity primary key,
-  owner_id uuid,
-  period text not null,
-  resets_at timestamptz not null,
-  limit_micros bigint not null,
-  refused_at timestamptz not null default now(),
-  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
-);
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
-comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
-comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
-comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
-comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
-comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
-comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
-alter table keyframe_private.exhausted_budgets enable row level security;
-
--- Waits for nobody: if two race, one insert is enough.
-create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  budget record;
-begin
-  for budget in
-    select b.*, case b.scope when 'owner' then owner end as owner_id
-    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
-  loop
-    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
-      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
-      on conflict do nothing;
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
-
--- A submit in the place of another that was released counts on the day of that one, and needs budget only if it can cost more. Where a
--- price counts the megapixels of the input, they are kept: its images may be deleted before it ends.
-create function keyframe_private.add_submit(
-  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
-begin
-  if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
-  end if;
-  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
-    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
-end $$;
-comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
-
--- The first submit of a new prediction. The lock of _130_admit makes the budget exact.
-create function keyframe_private.add_first_submit()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if (select s.spending_stopped from keyframe_private.settings s) then
-    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
-  end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1);
-  return null;
-end $$;
-
--- supabase/schemas/50_costs/50_settlement.sql
-
--- What a submit has cost once it has ended.
-
--- Settled by what the provider counted, released where it does not bill, or unknown. A success without figures of the provider holds until
--- its prediction ends, because the file may tell them.
-create function keyframe_private.settle_ended()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  billed constant text := case
-    when new.outcome in ('no_run', 'aborted') then 'no'
-    when new.outcome = 'succeeded' then 'yes'
-    when new.outcome = 'lost' then 'unknown'
-    else ( -- the model may have got another name, which its prediction follows
-      select m.billed_when ->> new.outcome from keyframe.models m
-      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
-      order by m.model <> new.model limit 1) end;
-  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
-    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
-begin
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
-  new.cost_state := case
-    when billed = 'no' then 'released'
-    when new.cost_micros is not null then 'settled'
-    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
-    else 'unknown' end;
-  return new;
-end $$;
-
--- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
-create function keyframe_private.settle_by_file()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  file constant jsonb := case when tg_op = 'UPDATE' then jsonb_build_object(
-    'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
-begin
-  update keyframe_private.provider_submits s
-  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
-      cost_state = case when c.micros is null then 'unknown' else 'settled' end
-  from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
-  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
-  return null;
-end $$;
-
--- supabase/schemas/50_costs/60_usage.sql
-
 -- What a user has used and spent.
 
 -- Planned for the days of each call: a plan for any days reads many rows one by one.
@@ -5127,8 +5095,6 @@ begin
   return new;
 end $$;
 
--- supabase/schemas/60_webhooks/20_secrets.sql
-
 -- The secrets that sign deliveries. The Vault keeps them.
 
 create table keyframe_private.webhook_secrets (
@@ -5255,7 +5221,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
 
--- supabase/schemas/60_webhooks/30_events.sql
+-- supabase/schemas/60_webhooks/20_events.sql
 
 -- Events, written in the transaction that causes them, with one delivery for each endpoint that gets them.
 
@@ -5458,8 +5424,6 @@ begin
   return null;
 end $$;
 
--- supabase/schemas/60_webhooks/40_hours.sql
-
 -- Delivery counts per endpoint and hour: reading a day of an endpoint reads 24 rows instead of every delivery.
 -- docs/decisions/0014-endpoint-health-is-counted.md weighs the cost.
 
@@ -5544,7 +5508,7 @@ begin
 end $$;
 comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 
--- supabase/schemas/60_webhooks/50_lanes.sql
+-- supabase/schemas/60_webhooks/30_lanes.sql
 
 -- Lanes: the queue of an owner's deliveries, leased as a whole by one worker. A service-wide endpoint has a lane of its own. Only workers
 -- write lanes, in short transactions; others insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
@@ -5833,8 +5797,6 @@ begin
 end $$;
 comment on function keyframe_private.claim_deliveries is 'Claims deliveries for one worker.';
 
--- supabase/schemas/60_webhooks/60_recording.sql
-
 -- Recording the results of requests in batches, and scheduling retries.
 
 -- Retry-After of a 429 or 503 is respected up to a day.
@@ -6005,7 +5967,7 @@ begin
 end $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';
 
--- supabase/schemas/60_webhooks/70_endpoint_functions.sql
+-- supabase/schemas/60_webhooks/40_api.sql
 
 -- Functions that api calls for webhook endpoints: with the caller's token, or with the secret key for service-wide endpoints.
 -- Definer, because users may not write these tables; each function finds its rows through managed_endpoint or by owner.
@@ -6156,8 +6118,6 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
-
--- supabase/schemas/60_webhooks/80_delivery_functions.sql
 
 -- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
 
@@ -6356,7 +6316,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';
 
--- supabase/schemas/70_files/10_buckets.sql
+-- supabase/schemas/70_files/10_uploads.sql
 
 -- Two private buckets: projects for uploads, of types that models take; keyframe-outputs for generated files, of types that browsers show.
 -- Neither takes SVG or HTML, which run scripts.
@@ -6365,8 +6325,6 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
   ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
   ('keyframe-outputs', 'keyframe-outputs', false, 209715200, array[
     'image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', 'image/bmp', 'video/mp4', 'video/webm', 'video/x-matroska']);
-
--- supabase/schemas/70_files/20_uploads.sql
 
 -- Uploads of reference images.
 

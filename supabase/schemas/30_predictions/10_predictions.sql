@@ -203,3 +203,160 @@ begin
       else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
+
+-- The images that a prediction is made with.
+
+create table keyframe_private.prediction_images (
+  prediction_id uuid not null references keyframe.predictions on delete cascade,
+  role text not null,
+  position integer not null default 1,
+  path text,
+  source_prediction_id uuid references keyframe.predictions on delete set null,
+  primary key (prediction_id, role, position),
+  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
+  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
+  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
+);
+comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
+comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
+comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
+comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
+create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
+create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
+  where source_prediction_id is not null;
+alter table keyframe_private.prediction_images enable row level security;
+
+-- Also for a prediction whose rows in prediction_images are deleted.
+create function keyframe_private.images_of(input jsonb)
+returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
+    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
+    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
+    union all
+    select 'reference', i.number::integer, i.path, null
+    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
+end $$;
+comment on function keyframe_private.images_of is 'The images that an input names.';
+
+-- A last frame comes only beside a first frame.
+create function keyframe_private.has_images(input jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
+end $$;
+comment on function keyframe_private.has_images is 'Whether an input has an image.';
+
+-- Writes prediction_images from the input of a new prediction.
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  used text;
+begin
+  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
+    perform keyframe_private.keep_reference(used, new.owner_id);
+  end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  return null;
+end $$;
+
+-- The name is null when the prediction that made the image is deleted.
+create function keyframe_private.images_json(prediction uuid)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'role', i.role,
+      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+      'name', coalesce(substr(i.path, 10), source.output_path)
+    ) order by i.role, i.position), '[]')
+    from keyframe_private.prediction_images i
+    left join keyframe.predictions source on source.id = i.source_prediction_id
+    where i.prediction_id = prediction
+  );
+end $$;
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
+
+-- Takes: the succeeded predictions of a step, of which a project selects one.
+
+-- Null without a take.
+create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+returns uuid language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
+    (select p.id from keyframe.predictions p
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     order by p.created_at desc, p.id desc
+     limit 1));
+end $$;
+comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
+
+create function keyframe_private.shown_takes(project uuid)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
+end $$;
+comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
+
+create function keyframe_private.require_success(take keyframe.predictions)
+returns void language plpgsql immutable set search_path = '' as $$
+begin
+  if take.status <> 'succeeded' then
+    perform keyframe_private.raise_error(
+      'frame_not_ready',
+      case when take.status in ('failed', 'canceled')
+        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+          case when take.status = 'failed' then 'failed' else 'was canceled' end)
+        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+          case when take.status = 'storing' then 'processing' else take.status::text end)
+      end
+    );
+  end if;
+end $$;
+comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
+
+-- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
+create function keyframe_private.require_selected_takes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  selected record;
+  take keyframe.predictions;
+begin
+  for selected in
+    select s.* from (values
+      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
+      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
+      ('video', new.selected_video_id, old.selected_video_id)
+    ) s (step, id, before)
+    where s.id is not null and s.id is distinct from s.before
+  loop
+    select p.* into take from keyframe.predictions p
+    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
+    for key share; -- it is not deleted before this transaction ends
+    if not found then
+      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
+    end if;
+    perform keyframe_private.require_success(take);
+  end loop;
+  return new;
+end $$;
+
+-- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
+create function keyframe_private.unselect_deleted_take()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+      selected_video_id = nullif(p.selected_video_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
+  return null;
+end $$;

@@ -1,3 +1,98 @@
+-- What a run can cost before it starts, and what it costs when it is finished.
+
+create function keyframe_private.read_figure(figures jsonb, name text)
+returns numeric language plpgsql immutable set search_path = '' as $$
+begin
+  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
+    return (figures -> name)::numeric;
+  end if;
+  return null;
+end $$;
+comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
+
+-- Providers count the megapixels of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the size of one is unknown.
+create function keyframe_private.input_megapixels(input jsonb)
+returns numeric language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
+    from keyframe_private.images_of(input) i
+    left join keyframe.predictions p on p.id = i.source_prediction_id
+    cross join lateral keyframe_private.upload_size(i.path) u
+    cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
+end $$;
+comment on function keyframe_private.input_megapixels is 'The megapixels of the images in an input.';
+
+-- A run makes one file.
+create function keyframe_private.most_quantity(metric text, input jsonb)
+returns numeric language plpgsql stable set search_path = '' as $$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then 1
+    when 'output_second' then keyframe_private.read_figure(input, 'durationSeconds')
+    when 'input_megapixel' then keyframe_private.input_megapixels(input)
+    when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
+  end; -- hardware_second: only the run shows it
+end $$;
+comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown.';
+
+-- Null when neither the provider's metrics nor the file say it.
+create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
+returns numeric language plpgsql stable set search_path = '' as $$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then coalesce(keyframe_private.read_figure(metrics, 'image_output_count'), 1)
+    when 'output_second' then coalesce(
+      keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
+    when 'input_megapixel' then keyframe_private.read_figure(metrics, 'image_input_megapixel_count')
+    when 'output_megapixel' then coalesce(
+      keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
+      ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
+    when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
+  end;
+end $$;
+comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
+
+-- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when
+-- one is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
+create function keyframe_private.most_cost(
+  model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
+language plpgsql stable set search_path = '' as $$
+#variable_conflict use_column
+begin
+  select
+    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
+    case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
+  into price_ids, estimate_micros
+  from (
+    select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
+  ) billed
+  left join lateral (
+    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) end as amount
+    from keyframe_private.model_prices o
+    where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
+    order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
+    limit 1
+  ) p on true;
+  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+end $$;
+comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
+
+create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
+returns bigint language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
+    from (
+      select case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) end
+      from keyframe_private.model_prices o
+      where o.id = any (price_ids)
+    ) p (amount));
+end $$;
+comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
+
 -- Budgets: a start is refused when the most that it can cost does not fit.
 
 create table keyframe_private.owner_budgets (
@@ -141,5 +236,48 @@ begin
     perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
   end if;
   perform keyframe_private.add_submit(new, new.attempt + 1);
+  return null;
+end $$;
+
+-- What a submit has cost once it has ended.
+
+-- Settled by what the provider counted, released where it does not bill, or unknown. A success without figures of the provider holds until
+-- its prediction ends, because the file may tell them.
+create function keyframe_private.settle_ended()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  billed constant text := case
+    when new.outcome in ('no_run', 'aborted') then 'no'
+    when new.outcome = 'succeeded' then 'yes'
+    when new.outcome = 'lost' then 'unknown'
+    else ( -- the model may have got another name, which its prediction follows
+      select m.billed_when ->> new.outcome from keyframe.models m
+      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+      order by m.model <> new.model limit 1) end;
+  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
+    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
+begin
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_state := case
+    when billed = 'no' then 'released'
+    when new.cost_micros is not null then 'settled'
+    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
+    else 'unknown' end;
+  return new;
+end $$;
+
+-- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
+create function keyframe_private.settle_by_file()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  file constant jsonb := case when tg_op = 'UPDATE' then jsonb_build_object(
+    'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
+begin
+  update keyframe_private.provider_submits s
+  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
+      cost_state = case when c.micros is null then 'unknown' else 'settled' end
+  from keyframe_private.provider_submits o
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
+  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
   return null;
 end $$;

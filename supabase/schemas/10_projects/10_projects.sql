@@ -1,3 +1,36 @@
+-- A film: ordered shots. A project is one shot, in one film or in none.
+
+create table keyframe.films (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null default auth.uid() references auth.users on delete cascade,
+  title text not null constraint title_has_1_to_200_characters check (char_length(title) between 1 and 200),
+  description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line check (keyframe_private.is_one_line(title)),
+  constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint films_id_owner_id_key unique (id, owner_id)
+);
+comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on column keyframe.films.id is 'Named by filmId in the API.';
+comment on column keyframe.films.owner_id is 'The user whose film it is.';
+comment on column keyframe.films.title is 'One line of at most 200 characters.';
+comment on column keyframe.films.description is 'Free text.';
+comment on column keyframe.films.created_at is 'When it was created.';
+comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
+create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
+alter table keyframe.films enable row level security;
+
+create function keyframe_private.stamp_film()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  return new;
+end $$;
+
 -- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
 create function keyframe_private.is_reference_path(path text)
@@ -128,3 +161,76 @@ end $$;
 
 create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
 comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
+
+-- Deletions of projects. One with many predictions is deleted in parts.
+
+create function keyframe_private.deleted_projects()
+returns uuid[] language plpgsql stable security definer set search_path = '' as $$
+begin
+  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+end $$;
+comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
+
+-- What runs would be paid for and thrown away. Administrators may, and so does the deletion of the account: then runs are cancelled.
+create function keyframe_private.guard_project_deletion()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
+  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  elsif exists (
+    select from keyframe.predictions source
+    join keyframe_private.prediction_images i on i.source_prediction_id = source.id
+    join keyframe.predictions p on p.id = i.prediction_id
+    where source.project_id = old.id and p.completed_at is null
+  ) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  end if;
+  return old;
+end $$;
+
+-- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
+-- (keyframe_private.delete_parts). From now on its owner does not see the project.
+create function keyframe_private.delete_in_parts()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
+  if before + more <= 1000 then
+    perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
+    return old;
+  end if;
+  update keyframe.projects p set deleted_at = now(), film_id = null where p.id = old.id;
+  return null;
+end $$;
+
+-- Leaves out what others hold (a project that is being restored too) and what fails (set_aside).
+create function keyframe_private.delete_parts(max_rows integer default 2000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- Project by project, the first deleted first, each from its index.
+  perform keyframe_private.prune_rows('keyframe.predictions', 'o.id', format($w$o.id = any (array(
+      select d.id from keyframe.projects p
+      cross join lateral (
+        select x.id from keyframe.predictions x
+        where x.project_id = p.id and not keyframe_private.is_set_aside('prune', 'delete keyframe.predictions ' || x.id, now())
+        limit %1$s for update skip locked) d
+      where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
+    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
+end $$;
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';

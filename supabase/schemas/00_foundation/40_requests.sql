@@ -1,3 +1,45 @@
+-- OAuth clients: apps and agents that a user has approved at Supabase Auth's OAuth server. Their tokens are a session's with `client_id`,
+-- and their scopes limit nothing. Here they may do what an administrator allows, by default nothing. Every table that users read has a
+-- restrictive policy for them. Every function that users call, and every trigger on their writes, asks through take_token or
+-- reserve_idempotency_key; deletions and webhooks ask for more.
+
+create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
+
+create table keyframe_private.allowed_clients (
+  client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
+  name text not null constraint name_is_not_empty check (btrim(name) <> ''),
+  may keyframe_private.client_right not null
+);
+comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them. Every other client is refused.';
+comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
+comment on column keyframe_private.allowed_clients.name is 'For administrators.';
+comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
+alter table keyframe_private.allowed_clients enable row level security;
+
+-- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything. Used by every policy
+-- and every function of users.
+create function keyframe_private.client_may(needed keyframe_private.client_right)
+returns boolean language plpgsql stable security definer set search_path = '' as $$
+declare
+  claims constant jsonb := auth.jwt();
+begin
+  return claims is null or not claims ? 'client_id' or exists (
+    select from keyframe_private.allowed_clients c
+    where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed);
+end $$;
+comment on function keyframe_private.client_may is 'Whether the caller''s token may do this.';
+
+create function keyframe_private.require_client_may(needed keyframe_private.client_right)
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if not keyframe_private.client_may(needed) then
+    perform keyframe_private.raise_error('client_not_allowed', format(
+      'This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
+  end if;
+end $$;
+comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
+
 -- One token bucket per owner and route class. An administrator changes a limit without a deploy.
 
 create table keyframe_private.rate_limits (
@@ -204,3 +246,76 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
+
+-- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
+
+create table keyframe_private.idempotency_keys (
+  resource_id uuid primary key,
+  owner_id uuid references auth.users on delete cascade,
+  key text not null check (key ~ '^[\x21-\x7e]{1,255}$'),
+  request_hash text check (request_hash ~ '^[0-9a-f]{64}$'),
+  answer jsonb,
+  created_at timestamptz not null default now(),
+  constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
+);
+comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
+comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
+comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
+comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
+comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
+comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
+comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
+create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
+alter table keyframe_private.idempotency_keys enable row level security;
+
+-- It runs in the transaction of the effect that it guards, so an equal simultaneous request waits here until the first has committed or
+-- failed. Without a hash (the body is not read yet) it reserves the key and compares nothing until admit_upload sets the hash. A replay
+-- updates the row to its own values, so that one statement reserves and reads. Without a key every request is new. With a route class it
+-- takes a token of the caller, unless it is a replay. An OAuth client needs the right to generate, for a replay too.
+create function keyframe_private.reserve_idempotency_key(
+  key text, request_hash text, route_class text default null, out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
+language plpgsql volatile security definer set search_path = '' as $$
+#variable_conflict use_column
+declare
+  caller uuid := auth.uid();
+  fresh uuid := gen_random_uuid();
+  kept keyframe_private.idempotency_keys;
+begin
+  perform keyframe_private.require_client_may('generate');
+  resource_id := fresh;
+  replayed := false;
+  perform keyframe_private.take_call(); -- an equal request waits below
+  if reserve_idempotency_key.key is not null then
+    -- Keys without a user belong to the secret key. A session that names no user must not use them.
+    if caller is null and auth.role() is distinct from 'service_role' then
+      perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
+    end if;
+    insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
+    values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
+    on conflict (owner_id, key) do update
+      set (resource_id, request_hash, answer, created_at) = (
+        select
+          case when was.expired then excluded.resource_id else k.resource_id end,
+          case when was.expired then excluded.request_hash else k.request_hash end,
+          case when not was.expired then k.answer end,
+          case when was.expired then excluded.created_at else k.created_at end
+        from (select k.created_at < now() - interval '24 hours' as expired) was
+      )
+    returning k.* into kept;
+    if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
+      perform keyframe_private.raise_error(
+        'idempotency_mismatch',
+        'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
+      );
+    end if;
+    resource_id := kept.resource_id;
+    replayed := kept.resource_id <> fresh;
+    answer := kept.answer;
+  end if;
+  if replayed then
+    rate := keyframe_private.rate_state(route_class);
+  elsif route_class is not null then
+    rate := keyframe_private.take_token(route_class);
+  end if;
+end $$;
+comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';

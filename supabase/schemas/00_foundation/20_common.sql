@@ -1,0 +1,158 @@
+-- Errors of the API: a stable code, a sentence for people, and what the caller can do about it.
+
+-- The SQLSTATE KEYFR marks the error as ours, the message is the stable code, the detail is a sentence for people. Volatile: `supabase db
+-- lint` runs immutable functions while it plans their callers, and would report each raise as an error.
+create function keyframe_private.raise_error(code text, sentence text, hint text default '')
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
+end $$;
+comment on function keyframe_private.raise_error is 'Raises an API error.';
+
+-- For work that stops early, and for handlers of query_canceled: once the timer has fired and was caught, nothing limits the statement any
+-- more. Four fifths, because statement_timestamp() may be later than the start of the timer. A cancel by hand comes earlier.
+create function keyframe_private.is_out_of_time()
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  most constant interval := current_setting('statement_timeout')::interval;
+begin
+  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
+end $$;
+comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
+-- The cause is another transaction, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
+create function keyframe_private.is_lock_wait(code text)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return code in ('55P03', '40001', '40P01');
+end $$;
+comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only somebody else''s lock was in the way.';
+
+-- An error that a function answers instead of raising it.
+create type keyframe_private.refusal as (code text, sentence text, hint text);
+
+-- What was done before the refusal is undone, but the token stays taken. With a route class it takes the token that was undone too.
+create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
+returns json language plpgsql volatile set search_path = '' as $$
+begin
+  if route_class is not null and refused.code <> 'rate_limited' then
+    perform keyframe_private.take_token(route_class);
+  end if;
+  perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
+  return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
+end $$;
+comment on function keyframe_private.refuse is 'The answer of a function to a refusal that it has caught: the one that the Data API makes of the error.';
+
+-- Shows only what looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in any field.
+create function keyframe_private.quote_value(value text)
+returns text language plpgsql immutable strict set search_path = '' as $$
+begin
+  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
+end $$;
+comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
+
+-- What several subjects use: locks, times, secrets, identifiers, exact sums.
+
+-- Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
+create function keyframe_private.hmac_sha256(message bytea, key bytea)
+returns bytea language plpgsql immutable strict set search_path = '' as $$
+declare
+  short bytea := case when length(key) > 64 then sha256(key) else key end;
+  inner_key bytea := short || decode(repeat('00', 64 - length(short)), 'hex');
+  outer_key bytea := inner_key;
+begin
+  for i in 0..63 loop
+    outer_key := set_byte(outer_key, i, get_byte(inner_key, i) # 92);
+    inner_key := set_byte(inner_key, i, get_byte(inner_key, i) # 54);
+  end loop;
+  return sha256(outer_key || sha256(inner_key || message));
+end $$;
+comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
+
+-- Each UUID has 122 bits of the operating system's secure random numbers.
+create function keyframe_private.random_secret()
+returns text language sql volatile set search_path = '' as $$
+  select 'whsec_' || encode(sha256(
+    uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
+$$;
+comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes.';
+
+-- Without waiting it returns false when somebody else holds the lock.
+create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  key constant bigint := hashtextextended(format('keyframe %s of %s', name, id), 0);
+begin
+  if waits then
+    perform pg_advisory_xact_lock(key);
+    return true;
+  end if;
+  return pg_try_advisory_xact_lock(key);
+end $$;
+comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
+
+create function keyframe_private.wire_time(at timestamptz)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end $$;
+comment on function keyframe_private.wire_time is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
+
+-- `at` continues a path.
+create function keyframe_private.json_entries(value jsonb)
+returns table (at text, key text, item jsonb) language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    select '.' || e.key, e.key, e.value from jsonb_each(case jsonb_typeof(json_entries.value) when 'object' then json_entries.value else '{}' end) e
+    union all
+    select format('[%s]', e.place - 1), null, e.value
+    from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
+end $$;
+comment on function keyframe_private.json_entries is 'What a JSON value contains: of an object each key, of a list each place, of anything else nothing.';
+
+-- JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
+create function keyframe_private.exact_sum(amount numeric)
+returns bigint language plpgsql immutable set search_path = '' as $$
+begin
+  return least(coalesce(amount, 0), 9007199254740991);
+end $$;
+comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
+
+-- Recent rows lie together in every index that begins with such an id, in pages that are in memory; random ids would touch a different page
+-- each, of an index of a month. Pruning leaves whole pages empty. (Postgres has uuidv7() from version 18.)
+create function keyframe_private.uuid_v7()
+returns uuid language plpgsql volatile set search_path = '' as $$
+declare
+  microseconds constant bigint := extract(epoch from clock_timestamp()) * 1000000;
+  fraction constant integer := (microseconds % 1000) * 4096 / 1000;
+begin
+  return encode(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
+end $$;
+comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
+
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/projects/texts.test.ts compares both
+-- for every character. Ranges of code points do not depend on the collation.
+
+-- Requires one character that is not white space, a control character or ignorable in display (zero-width characters, fillers,
+-- variation selectors, tags). Those are allowed beside a visible character: Persian, Hindi and emoji need them.
+create function keyframe_private.has_visible_character(value text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return value ~ '[^\u0001-\u0020\u007F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F\u2800\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]';
+end $$;
+comment on function keyframe_private.has_visible_character is 'Whether a text has a character that can be seen.';
+
+create function keyframe_private.is_plain_text(value text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return value !~ '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]';
+end $$;
+comment on function keyframe_private.is_plain_text is 'Refuses control characters, which form terminal escapes, except tabs and line breaks.';
+
+create function keyframe_private.is_one_line(value text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
+end $$;
+comment on function keyframe_private.is_one_line is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';
