@@ -1,4 +1,5 @@
--- Checks of a row of models. They name every mistake, each a sentence with its path.
+-- Checks of a row of models: the controls that there are, the keys of each, and the rules between them. Every mistake is a sentence with
+-- its path.
 
 create function keyframe_private.has_shape(value jsonb, shape text)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -17,23 +18,44 @@ begin
     when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
   end;
 end $$;
-comment on function keyframe_private.has_shape is 'Whether a JSON value is what a sentence of model_mistakes says that it must be.';
+comment on function keyframe_private.has_shape is 'Whether a JSON value has the shape that a mistake names.';
 
 create function keyframe_private.known_controls()
-returns table (name text, kind text, shape text, steps keyframe.generation_step[]) language sql immutable set search_path = '' as $$
+returns table (name text, kind text, shape text, only_video boolean, needed text, why text) language sql immutable set search_path = '' as $$
   values
-    ('prompt', 'text', null, enum_range(null::keyframe.generation_step)),
-    ('negativePrompt', 'text', null, enum_range(null::keyframe.generation_step)),
-    ('firstFrame', 'image', null, '{video}'),
-    ('lastFrame', 'image', null, '{video}'),
-    ('referenceImages', 'images', null, enum_range(null::keyframe.generation_step)),
-    ('aspectRatio', 'choice', 'a ratio such as "16:9"', enum_range(null::keyframe.generation_step)),
-    ('resolution', 'choice', 'a text', enum_range(null::keyframe.generation_step)),
-    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
-    ('audio', 'choice', 'true or false', '{video}'),
-    ('seed', 'choice', 'an integer', enum_range(null::keyframe.generation_step))
+    ('prompt', 'text', null, false, null, null),
+    ('negativePrompt', 'text', null, false, null, null),
+    ('firstFrame', 'image', null, true, null, null),
+    ('lastFrame', 'image', null, true, null, null),
+    ('referenceImages', 'images', null, false, 'max', 'how many images the model takes'),
+    ('aspectRatio', 'choice', 'a ratio such as "16:9"', false, null, null),
+    ('resolution', 'choice', 'a text', false, 'default', 'it decides the price, so it is always sent'),
+    ('durationSeconds', 'choice', 'a positive integer', true, 'default', 'it decides the price, so it is always sent'),
+    ('audio', 'choice', 'true or false', true, 'default', 'it decides the price, so it is always sent'),
+    ('seed', 'choice', 'an integer', false, null, null)
 $$;
-comment on function keyframe_private.known_controls is 'The controls that a row of models can have: images, texts, and choices among values, each of a shape.';
+comment on function keyframe_private.known_controls is 'The controls that a row of models can have: the shape of a choice''s values, and the key that each needs beside field.';
+
+create function keyframe_private.known_keys()
+returns table (key text, kinds text[], shape text, element text) language sql immutable set search_path = '' as $$
+  values
+    ('field', '{text,image,images,choice}'::text[], 'the name of a field', null),
+    ('maxLength', '{text}', 'a positive integer', null),
+    ('required', '{image}', 'true or false', null),
+    ('list', '{images}', 'true or false', null),
+    ('max', '{images}', 'a positive integer', null),
+    ('values', '{choice}', 'a list or an object', 'a text, a number, true or false'),
+    ('order', '{choice}', 'a list', 'a text'),
+    ('min', '{choice}', 'an integer', null),
+    ('max', '{choice}', 'an integer', null),
+    ('default', '{choice}', 'a text, a number, true or false', null),
+    ('needs', '{image,images,choice}', 'a list', 'a text'),
+    ('excludes', '{image,images,choice}', 'a list', 'a text'),
+    ('omitWith', '{choice}', 'a list', 'a text'),
+    ('forces', '{image,images,choice}', 'an object', 'a text, a number, true or false'),
+    ('forcesByValue', '{choice}', 'an object', 'an object')
+$$;
+comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind: the shape of each, and of its elements.';
 
 create function keyframe_private.control_values(control jsonb)
 returns jsonb language plpgsql immutable set search_path = '' as $$
@@ -61,191 +83,115 @@ begin
 end $$;
 comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value.';
 
-create function keyframe_private.known_keys()
-returns table (key text, kinds text[], shape text) language sql immutable set search_path = '' as $$
-  values
-    ('field', '{text,image,images,choice}'::text[], 'the name of a field'),
-    ('maxLength', '{text}', 'a positive integer'),
-    ('required', '{image}', 'true or false'),
-    ('list', '{images}', 'true or false'),
-    ('max', '{images}', 'a positive integer'),
-    ('values', '{choice}', 'a list or an object'),
-    ('order', '{choice}', 'a list'),
-    ('min', '{choice}', 'an integer'),
-    ('max', '{choice}', 'an integer'),
-    ('default', '{choice}', 'a text, a number, true or false'),
-    ('needs', '{image,images,choice}', 'a list'),
-    ('excludes', '{image,images,choice}', 'a list'),
-    ('omitWith', '{choice}', 'a list'),
-    ('forces', '{image,images,choice}', 'an object'),
-    ('forcesByValue', '{choice}', 'an object')
-$$;
-comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind, each of a shape.';
-
--- `ours` is its name in an object.
-create function keyframe_private.element_mistake(key text, ours text, element jsonb, value_shape text)
-returns text language plpgsql immutable set search_path = '' as $$
-begin
-  return case
-    when key = 'values' and ours is null and not keyframe_private.has_shape(element, value_shape) then format('must be %s.', value_shape)
-    when key = 'values' and ours is not null and not keyframe_private.has_shape(to_jsonb(ours), value_shape) then
-      format('cannot stand in an object: a value must be %s. Use a list.', value_shape)
-    when key in ('values', 'forces') and not keyframe_private.has_shape(element, 'a text, a number, true or false') then
-      'must be a text, a number, true or false.'
-    when key in ('needs', 'excludes', 'omitWith', 'order') and not keyframe_private.has_shape(element, 'a text') then 'must be a text.'
-    when key = 'forcesByValue' and not keyframe_private.has_shape(element, 'an object') then 'must be an object.'
-  end;
-end $$;
-comment on function keyframe_private.element_mistake is 'What is wrong with one element of a list or an object under a key of a control; null: nothing.';
-
-create function keyframe_private.shape_mistakes(step keyframe.generation_step, name text, control jsonb)
+create function keyframe_private.shape_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
-declare
-  path constant text := 'controls.' || name;
-  known record;
-  entry record;
-begin
-  select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name
-    and shape_mistakes.step = any (k.steps);
-  if not found then
-    return next format('%s is not a control of the step %s. It has: %s.', path, step,
-      (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where shape_mistakes.step = any (k.steps)));
-    return;
-  elsif not keyframe_private.has_shape(control, 'an object') then
-    return next path || ' must be an object.';
-    return;
-  end if;
-
-  if not control ? 'field' then
-    return next path || '.field is missing: the model''s field.';
-  end if;
-  if name in ('resolution', 'durationSeconds', 'audio') and not control ? 'default' then
-    return next path || '.default is missing: it decides the price, so it is always sent.';
-  end if;
-  if name = 'referenceImages' and not control ? 'max' then
-    return next path || '.max is missing: how many images the model takes.';
-  end if;
-  if known.shape like '%integer' and not (case when control ? 'values' then not control ?| array['min', 'max'] else control ?& array['min', 'max'] end) then
-    return next path || ' must have either values, or min and max.';
-  elsif known.shape not like '%integer' and (not control ? 'values' or control ?| array['min', 'max']) then
-    return next path || ' must have values, and no min or max.';
-  end if;
-
-  for entry in
-    select e.key, e.item, path || e.at as path, k.shape from keyframe_private.json_entries(control) e
-    left join keyframe_private.known_keys() k on k.key = e.key and known.kind = any (k.kinds)
-  loop
-    if entry.shape is null then
-      return next format('%s is no key of this control. It takes: %s.', entry.path,
-        (select string_agg(k.key, ', ') from keyframe_private.known_keys() k where known.kind = any (k.kinds)));
-    elsif not keyframe_private.has_shape(entry.item, entry.shape) then
-      return next format('%s must be %s.', entry.path, entry.shape);
-    elsif entry.key = 'omitWith' and name <> 'aspectRatio' then
-      return next entry.path || ' is possible for aspectRatio alone: any other choice would be ignored.';
-    elsif entry.key in ('values', 'forces') and entry.item in ('[]', '{}') then
-      return next entry.path || ' must not be empty.';
-    else
-      return query
-        select format('%s%s %s', entry.path, i.at, keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape))
-        from keyframe_private.json_entries(entry.item) i
-        where keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape) is not null
-        union all
-        select format('%s%s is listed twice.', entry.path, i.at) from keyframe_private.json_entries(entry.item) i
-        where i.key is null and exists (select from keyframe_private.json_entries(entry.item) o where o.item = i.item and o.at < i.at);
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.shape_mistakes is 'What is wrong with the shape of a control.';
-
-create function keyframe_private.meaning_mistakes(name text, controls jsonb)
-returns setof text language plpgsql immutable set search_path = '' as $$
-declare
-  path constant text := 'controls.' || name;
-  control constant jsonb := controls -> name;
-  ours constant jsonb := keyframe_private.control_values(control);
-  other record;
 begin
   return query
-    select format('%s.field names the field %s, which controls.%s.field fills already.', path, control ->> 'field', c.key)
-      from jsonb_each(controls) c
-    where c.value -> 'field' = control -> 'field' and c.key < name;
-  if (control ->> 'min')::numeric > (control ->> 'max')::numeric then
-    return next path || '.min must not be greater than max.';
-  end if;
-  if name = 'referenceImages' and (control ->> 'max')::integer > 1 and control -> 'list' is distinct from 'true' then
-    return next path || '.list must be true: the model takes several images.';
-  end if;
-  if control ? 'default' and not keyframe_private.control_takes(control, control -> 'default') then
-    return next path || '.default is not among its values.';
-  end if;
-  if control ? 'order' and (jsonb_typeof(control -> 'values') <> 'object'
-    or array(select jsonb_array_elements_text(control -> 'order') v order by v) <> array(select jsonb_object_keys(control -> 'values') v order by v)) then
-    return next path || '.order must name each key of values once, and values must be an object.';
-  end if;
-  return query
-    select format('%s.forcesByValue%s is not among its values.', path, v.at)
-      from keyframe_private.json_entries(control -> 'forcesByValue') v
-    where v.key not in (select jsonb_array_elements_text(ours));
-
-  for other in
-    select l.key, path || '.' || l.key || e.at as path, e.item #>> '{}' as name
-    from unnest(array['needs', 'excludes', 'omitWith']) l (key) cross join lateral keyframe_private.json_entries(control -> l.key) e
-  loop
-    if other.name = name or not controls ? other.name then
-      return next format('%s must be another control of this model, not %s.', other.path, other.name);
-    elsif other.key = 'omitWith' and other.name not in ('firstFrame', 'lastFrame', 'referenceImages') then
-      return next format('%s must be firstFrame, lastFrame or referenceImages, not %s.', other.path, other.name);
-    end if;
-  end loop;
-
-  for other in
-    select path || '.forces' || f.at as path, f.key as name, f.item as value from keyframe_private.json_entries(control -> 'forces') f
-    union all
-    select path || '.forcesByValue' || v.at || f.at, f.key, f.item
-    from keyframe_private.json_entries(control -> 'forcesByValue') v cross join lateral keyframe_private.json_entries(v.item) f
-  loop
-    if other.name = name or not controls ? other.name then
-      return next other.path || ' is no other control of this model.';
-    elsif not keyframe_private.control_takes(controls -> other.name, other.value) then
-      return next format('%s is not among the values of %s.', other.path, other.name);
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.meaning_mistakes is 'What is wrong with a control of right shape beside the others of its model.';
-
--- First those of shape; what the keys mean is looked at when their shapes are right.
-create function keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
-returns text language plpgsql immutable set search_path = '' as $$
-declare
-  mistakes text[];
-begin
-  mistakes := array(
+    with known as (
+      select k.* from keyframe_private.known_controls() k where shape_mistakes.step = 'video' or not k.only_video
+    ), control as (
+      select 'controls.' || e.key as path, e.key as name, e.item, k.kind, k.shape, k.needed, k.why, k.shape like '%integer' as is_number,
+        e.item ? 'values' as has_values, e.item ?| array['min', 'max'] as has_limit
+      from keyframe_private.json_entries(controls) e left join known k on k.name = e.key
+      where e.key is not null
+    ), entry as (
+      select c.path || e.at as path, e.key, e.item, c.shape as value_shape, k.element, case
+        when k.key is null then format(' is no key of this control. It takes: %s.',
+          (select string_agg(o.key, ', ') from keyframe_private.known_keys() o where c.kind = any (o.kinds)))
+        when not keyframe_private.has_shape(e.item, k.shape) then format(' must be %s.', k.shape)
+        when e.key = 'omitWith' and c.name <> 'aspectRatio' then ' is possible for aspectRatio alone: any other choice would be ignored.'
+        when e.key in ('values', 'forces') and e.item in ('[]', '{}') then ' must not be empty.' end as mistake
+      from control c
+      cross join lateral keyframe_private.json_entries(c.item) e
+      left join keyframe_private.known_keys() k on k.key = e.key and c.kind = any (k.kinds)
+      where c.kind is not null and e.key is not null
+    ), element as (
+      select e.path || i.at as path, i.at, i.key as ours, i.item, e.item as list, e.value_shape, e.key = 'values' as is_value,
+        case when e.key = 'values' and i.key is null then e.value_shape else e.element end as shape
+      from entry e cross join lateral keyframe_private.json_entries(e.item) i
+      where e.mistake is null
+    )
     select 'controls must be an object.' where not keyframe_private.has_shape(controls, 'an object')
     union all select 'fixed must be an object.' where not keyframe_private.has_shape(fixed, 'an object')
-    union all select format('controls.%s is missing.', needed.name) from unnest(array['prompt', 'firstFrame']) needed (name)
-      where not controls ? needed.name and (needed.name = 'prompt' or step = 'video')
     union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
       where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
-    union all select m from keyframe_private.json_entries(controls) c
-      cross join lateral keyframe_private.shape_mistakes(step, c.key, c.item) m
-      where c.key is not null);
-  if mistakes = '{}' then
-    mistakes := array(
-      select format('fixed%s names the field %s, which controls.%s.field fills already.', f.at, f.key, c.key)
-      from keyframe_private.json_entries(fixed) f join jsonb_each(controls) c on c.value ->> 'field' = f.key
-      union all
-      select m from jsonb_each(controls) c cross join lateral keyframe_private.meaning_mistakes(c.key, controls) m);
-  end if;
-  return (select string_agg(m, ' ' order by m collate "C") from unnest(mistakes) m);
+    union all select 'controls.prompt is missing.' where not controls ? 'prompt'
+    union all select 'controls.firstFrame is missing.' where not controls ? 'firstFrame' and shape_mistakes.step = 'video'
+    union all select case when c.kind is not null then c.path || ' must be an object.' else
+        format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step, (select string_agg(k.name, ', ') from known k)) end
+      from control c where c.kind is null or not keyframe_private.has_shape(c.item, 'an object')
+    union all select format('%s.%s is missing: %s.', c.path, needed.key, needed.why)
+      from control c cross join lateral (values ('field', 'the model''s field'), (c.needed, c.why)) needed (key, why)
+      where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? needed.key
+    union all select c.path || case when c.is_number then ' must have either values, or min and max.' else ' must have values, and no min or max.' end
+      from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
+        and case when c.is_number and not c.has_values then not c.item ?& array['min', 'max'] else not c.has_values or c.has_limit end
+    union all select e.path || e.mistake from entry e where e.mistake is not null
+    union all select e.path || case
+        when e.is_value and not keyframe_private.has_shape(to_jsonb(e.ours), e.value_shape) then
+          format(' cannot stand in an object: a value must be %s. Use a list.', e.value_shape)
+        else format(' must be %s.', e.shape) end
+      from element e
+      where not keyframe_private.has_shape(e.item, e.shape) or e.is_value and not keyframe_private.has_shape(to_jsonb(e.ours), e.value_shape)
+    union all select e.path || ' is listed twice.' from element e
+      where e.ours is null and exists (select from keyframe_private.json_entries(e.list) o where o.item = e.item and o.at < e.at);
 end $$;
-comment on function keyframe_private.model_mistakes is 'The mistakes in a row of models, each a sentence with its path; null when there is none.';
+comment on function keyframe_private.shape_mistakes is 'What is wrong with the shape of a row of models.';
+
+create function keyframe_private.meaning_mistakes(controls jsonb, fixed jsonb)
+returns setof text language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    with control as (
+      select 'controls.' || c.key as path, c.key as name, c.value as item from jsonb_each(controls) c
+    ), named as (
+      select c.name, l.key, e.item #>> '{}' as other, format('%s.%s%s', c.path, l.key, e.at) as path
+      from control c cross join unnest(array['needs', 'excludes', 'omitWith']) l (key)
+      cross join lateral keyframe_private.json_entries(c.item -> l.key) e
+    ), forced as (
+      select c.name, f.key as other, f.item as value, c.path || '.forces' || f.at as path
+      from control c cross join lateral keyframe_private.json_entries(c.item -> 'forces') f
+      union all
+      select c.name, f.key, f.item, c.path || '.forcesByValue' || v.at || f.at
+      from control c cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v
+      cross join lateral keyframe_private.json_entries(v.item) f
+    )
+    select format('%s names the field %s, which controls.%s.field fills already.', f.path, f.field, c.name)
+      from (
+        select 'fixed' || e.at as path, e.key as field, null as name from keyframe_private.json_entries(fixed) e
+        union all select o.path || '.field', o.item ->> 'field', o.name from control o) f
+      join control c on c.item ->> 'field' = f.field and (f.name is null or c.name < f.name)
+    union all select c.path || '.min must not be greater than max.' from control c
+      where (c.item ->> 'min')::numeric > (c.item ->> 'max')::numeric
+    union all select c.path || '.list must be true: the model takes several images.' from control c
+      where c.name = 'referenceImages' and (c.item ->> 'max')::numeric > 1 and c.item -> 'list' is distinct from 'true'
+    union all select c.path || '.default is not among its values.' from control c
+      where c.item ? 'default' and not keyframe_private.control_takes(c.item, c.item -> 'default')
+    union all select c.path || '.order must name each key of values once, and values must be an object.' from control c
+      where c.item ? 'order' and array(select v from jsonb_array_elements_text(c.item -> 'order') v order by v)
+        <> array(select v.key from keyframe_private.json_entries(c.item -> 'values') v order by v.key)
+    union all select format('%s.forcesByValue%s is not among its values.', c.path, v.at)
+      from control c cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v
+      where v.key not in (select jsonb_array_elements_text(keyframe_private.control_values(c.item)))
+    union all select format('%s must be another control of this model, not %s.', n.path, n.other) from named n
+      where n.other = n.name or not controls ? n.other
+    union all select format('%s must be firstFrame, lastFrame or referenceImages, not %s.', n.path, n.other) from named n
+      where n.key = 'omitWith' and n.other <> n.name and controls ? n.other and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
+    union all select f.path || ' is no other control of this model.' from forced f where f.other = f.name or not controls ? f.other
+    union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
+      where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
+end $$;
+comment on function keyframe_private.meaning_mistakes is 'What is wrong between the controls of a model, when their shapes are right.';
 
 -- Refuses a row that would send an input which the model ignores or refuses.
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  mistakes text := keyframe_private.model_mistakes(new.step, new.controls, new.fixed);
+  mistakes text := (select string_agg(m, ' ' order by m collate "C") from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
 begin
+  if mistakes is null then
+    select string_agg(m, ' ' order by m collate "C") into mistakes from keyframe_private.meaning_mistakes(new.controls, new.fixed) m;
+  end if;
   if mistakes is not null then
     raise exception '%', mistakes using errcode = 'check_violation', constraint = 'model_is_well_formed',
       hint = 'docs/models.md has every key of controls.';
