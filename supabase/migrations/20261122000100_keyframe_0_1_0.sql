@@ -4,8 +4,7 @@
 
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- Keyframe never changes what an app has made. An existing schema or policy of the same name stops its migration; existing
--- buckets are checked here, before anything is written.
+-- Keyframe never changes what an app has made: a bucket of the app with one of our names stops the migration before anything is written.
 do $$
 declare
   taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
@@ -40,8 +39,7 @@ comment on schema keyframe_worker is 'Keyframe: the functions that its workers c
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 
--- A role may have them by the defaults of this database, for example after `alter default privileges grant all on tables to anon`, which
--- cannot be revoked for one schema only. Rights that an administrator has given to another role stay.
+-- Rights from default privileges cannot be revoked for one schema. Rights that an administrator gave to another role stay.
 create function keyframe_private.revoke_all_rights()
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -73,8 +71,7 @@ comment on function keyframe_private.revoke_all_rights is 'Takes all rights on o
 
 -- Errors of the API: a stable code, a sentence for people, and what the caller can do about it.
 
--- The SQLSTATE KEYFR marks the error as ours, the message is the stable code, the detail is a sentence for people. Volatile: `supabase db
--- lint` runs immutable functions while it plans their callers, and would report each raise as an error.
+-- SQLSTATE KEYFR marks our errors. Volatile: `supabase db lint` runs immutable functions while it plans, and would report each raise.
 create function keyframe_private.raise_error(code text, sentence text, hint text default '')
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -82,8 +79,16 @@ begin
 end $$;
 comment on function keyframe_private.raise_error is 'Raises an API error.';
 
--- For work that stops early, and for handlers of query_canceled: once the timer has fired and was caught, nothing limits the statement any
--- more. Four fifths, because statement_timestamp() may be later than the start of the timer. A cancel by hand comes earlier.
+create function keyframe_private.raise_if(condition boolean, code text, sentence text, hint text default '')
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if condition then
+    perform keyframe_private.raise_error(code, sentence, hint);
+  end if;
+end $$;
+comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
+
+-- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -92,6 +97,15 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
+create function keyframe_private.raise_if_canceled(code text, message text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if code = '57014' and not keyframe_private.is_out_of_time() then
+    raise exception using errcode = code, message = raise_if_canceled.message;
+  end if;
+end $$;
+comment on function keyframe_private.raise_if_canceled is 'Raises a caught error again if somebody has canceled the statement, which its own time limit has not.';
 
 -- The cause is another transaction, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
@@ -191,8 +205,7 @@ begin
 end $$;
 comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
 
--- Recent rows lie together in every index that begins with such an id, in pages that are in memory; random ids would touch a different page
--- each, of an index of a month. Pruning leaves whole pages empty. (Postgres has uuidv7() from version 18.)
+-- Recent rows share index pages, which stay in memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
 returns uuid language plpgsql volatile set search_path = '' as $$
 declare
@@ -204,11 +217,9 @@ begin
 end $$;
 comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
 
--- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/projects/texts.test.ts compares both
--- for every character. Ranges of code points do not depend on the collation.
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same for the API; test/db/projects/texts.test.ts compares both.
 
--- Requires one character that is not white space, a control character or ignorable in display (zero-width characters, fillers,
--- variation selectors, tags). Those are allowed beside a visible character: Persian, Hindi and emoji need them.
+-- Zero-width characters, fillers, variation selectors and tags are allowed beside a visible one: Persian, Hindi and emoji need them.
 create function keyframe_private.has_visible_character(value text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin
@@ -325,10 +336,8 @@ alter table keyframe_private.installation enable row level security;
 
 -- supabase/schemas/00_foundation/40_requests.sql
 
--- OAuth clients: apps and agents that a user has approved at Supabase Auth's OAuth server. Their tokens are a session's with `client_id`,
--- and their scopes limit nothing. Here they may do what an administrator allows, by default nothing. Every table that users read has a
--- restrictive policy for them. Every function that users call, and every trigger on their writes, asks through take_token or
--- reserve_idempotency_key; deletions and webhooks ask for more.
+-- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
+-- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
 comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
@@ -344,8 +353,7 @@ comment on column keyframe_private.allowed_clients.name is 'For administrators.'
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
 alter table keyframe_private.allowed_clients enable row level security;
 
--- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything. Used by every policy
--- and every function of users.
+-- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
 returns boolean language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -360,10 +368,8 @@ comment on function keyframe_private.client_may is 'Whether the caller''s token 
 create function keyframe_private.require_client_may(needed keyframe_private.client_right)
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if not keyframe_private.client_may(needed) then
-    perform keyframe_private.raise_error('client_not_allowed', format(
-      'This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
-  end if;
+  perform keyframe_private.raise_if(not keyframe_private.client_may(needed), 'client_not_allowed',
+    format('This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
 
@@ -387,8 +393,7 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
   ('read', 1200, 20),
   ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
 
--- Unlogged: a crash refills every bucket, which is cheaper than logging every request. The low fillfactor keeps an owner's row on
--- its page (HOT updates write no index).
+-- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
   route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
@@ -403,8 +408,7 @@ comment on column keyframe_private.rate_buckets.tokens is 'How many requests wer
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
 alter table keyframe_private.rate_buckets enable row level security;
 
--- Without a free place it raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
--- Without a caller it does nothing.
+-- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -434,9 +438,8 @@ begin
 end $$;
 comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
 
--- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a
--- time, the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime
--- reads the rows of many users in one transaction, which an error would end for all of them.
+-- Reads straight through the Data API cannot take a token: they may not write. Two of an owner run at a time, the others wait for them.
+-- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -458,17 +461,10 @@ begin
 end $$;
 comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
 
--- First refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Without enough
--- tokens it raises rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it
--- takes nothing and returns null. A call never costs more than a full bucket.
---
--- An error that ends the transaction returns the tokens. So the functions that users call answer refusals instead of raising them
--- (keyframe_private.refuse).
---
--- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order: call,
--- Idempotency-Key, the user against the deletion of the account, token, then rows that others may hold. A request takes tokens of one
--- class only. Changes of one owner run one at a time, with a limit or without: they lock films and projects in any order. So a long
--- change, such as a large recovery, delays the other changes of the same owner only.
+-- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
+-- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
+-- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
+-- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
 create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
@@ -491,8 +487,7 @@ begin
       set tokens = least(
             excluded.tokens, -- what a full bucket would have left
             b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
-          -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
-          -- means that the clock was set back: refilling restarts from now.
+          -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
@@ -521,8 +516,7 @@ begin
 end $$;
 comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 
--- Null without a caller. Functions on a user's request path are plpgsql: a session keeps their plans. A SQL function with a search_path
--- cannot be inlined and is planned at each call, which took half of the time of a start.
+-- Functions on a user's request path are plpgsql, whose plans a session keeps: planning SQL functions took half of the time of a start.
 create function keyframe_private.rate_state(route_class text)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -550,8 +544,7 @@ begin
   return new;
 end $$;
 
--- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token
--- holds no lock. A request that changes a film and its projects counts once.
+-- Before any row is locked: a request that waits for its token holds no lock. A change of a film and its projects counts once.
 create function keyframe_private.limit_changes()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -568,9 +561,7 @@ end $$;
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if auth.uid() is null then
-    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
-  end if;
+  perform keyframe_private.raise_if(auth.uid() is null, 'unauthorized', 'This session names no user. Sign in, then try again.');
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
@@ -595,10 +586,9 @@ comment on column keyframe_private.idempotency_keys.answer is 'The answer to the
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
 
--- It runs in the transaction of the effect that it guards, so an equal simultaneous request waits here until the first has committed or
--- failed. Without a hash (the body is not read yet) it reserves the key and compares nothing until admit_upload sets the hash. A replay
--- updates the row to its own values, so that one statement reserves and reads. Without a key every request is new. With a route class it
--- takes a token of the caller, unless it is a replay. An OAuth client needs the right to generate, for a replay too.
+-- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
+-- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
+-- takes no token. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -614,9 +604,8 @@ begin
   perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
-    if caller is null and auth.role() is distinct from 'service_role' then
-      perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
-    end if;
+    perform keyframe_private.raise_if(caller is null and auth.role() is distinct from 'service_role', 'unauthorized',
+      'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
     insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
     values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
     on conflict (owner_id, key) do update
@@ -719,8 +708,7 @@ create table keyframe.projects (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint projects_id_owner_id_key unique (id, owner_id),
   constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
-  -- Deferrable, so that it is checked after the statement that orders a film, not after each row. Not unique: then an order would lock its
-  -- projects as a deletion does, and a start that uses frames of two of them could deadlock with it.
+  -- Deferrable: checked after the statement that orders a film. Not unique: a start that uses frames of two shots could deadlock with it.
   constraint one_shot_per_position_of_a_film
     exclude using btree (film_id with =, owner_id with =, film_position with =) deferrable,
   constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
@@ -764,8 +752,7 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   old.film_position := new.film_position; -- the order of a film is the film's
   if old is distinct from new then
-    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the
-    -- last change.
+    -- The API's ETag is this time in milliseconds, so every change moves it; now() may be before the last change.
     new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
   return new;
@@ -791,13 +778,10 @@ begin
     return new;
   end if;
   update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
   select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
-  if shots.number >= keyframe_private.max_shots() then
-    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
-  end if;
+  perform keyframe_private.raise_if(shots.number >= keyframe_private.max_shots(), 'invalid_request',
+    format('A film has at most %s shots.', keyframe_private.max_shots()));
   new.film_position := shots.last + 1;
   return new;
 end $$;
@@ -849,8 +833,7 @@ begin
   return old;
 end $$;
 
--- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
--- (keyframe_private.delete_parts). From now on its owner does not see the project.
+-- More predictions than one request may delete: delete_parts deletes the rest. The owner no longer sees the project.
 create function keyframe_private.delete_in_parts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -888,9 +871,8 @@ comment on function keyframe_private.delete_parts is 'Deletes a part of what use
 
 -- supabase/schemas/10_projects/20_api.sql
 
--- Functions that api calls for projects, one call per request. Row-level security decides, except for the lists: under a policy no
--- condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all rows of an owner for one page.
--- The lists are definer functions that name the owner in their query.
+-- Functions that api calls for projects. The lists are definer functions with the owner in their query: under a policy no condition on a
+-- step may use an index (enum_eq is not leakproof), and the planner may read all rows of an owner for one page.
 
 -- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
 create function keyframe.create_project(
@@ -906,9 +888,8 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id)
     values (
@@ -929,9 +910,8 @@ returns integer language sql immutable set search_path = '' as $$
 $$;
 comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions.';
 
--- Newest first. The next page follows (before_created_at, before_id). A search looks at 5,000 projects, which takes about 10 ms; when
--- they do not fill the page, `searched_until` is the last of them, and the next page follows it. With predictions it costs one token more
--- for each ten projects.
+-- The next page follows (before_created_at, before_id). A search looks at 5,000 projects (about 10 ms); `searched_until` is the last of
+-- them if the page is not full. With predictions it costs one token more for each ten projects.
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
   with_predictions boolean default false, search text default '')
@@ -988,9 +968,7 @@ declare
   refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   return json_build_object(
     'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
     'rate', rate);
@@ -1010,8 +988,7 @@ begin
 end $$;
 comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
 
--- `changes` has columns and their values; an omitted column keeps its value. With `versions` (times of updated_at, in milliseconds)
--- it changes only a project of one of them. The triggers on projects count the change and set updated_at.
+-- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -1088,9 +1065,8 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The film this Idempotency-Key created has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The film this Idempotency-Key created has been deleted since. Send a new key.');
   else
     insert into keyframe.films (id, title, description)
     values (request.resource_id, create_film.title, create_film.description)
@@ -1133,9 +1109,7 @@ declare
   refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
   if cardinality(shots) >= keyframe_private.projects_per_token() then
     rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
@@ -1211,8 +1185,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
 
--- Its projects stay, unless with_projects: then they are deleted too, or generation_in_progress is raised and nothing is. Definer, because
--- it locks the film before it reads the shots.
+-- With with_projects, a running prediction stops all of it (generation_in_progress). Definer: locks the film before it reads the shots.
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1248,8 +1221,7 @@ comment on function keyframe.delete_film is 'Deletes a film of the caller; with_
 
 -- supabase/schemas/20_models/10_models.sql
 
--- The models that serve a step, how each one takes our inputs, and the default of each step. An administrator edits rows in Studio; no
--- deploy is needed. 95_shipped_rows.sql has the rows of a new database.
+-- The models that serve a step, and the default of each. An administrator edits rows in Studio. 95_shipped_rows.sql has the first ones.
 
 create table keyframe.models (
   step keyframe.generation_step not null,
@@ -1362,8 +1334,7 @@ begin
 end $$;
 comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
--- Predictions follow the name of their model. No foreign key: everybody's starts would wait for a transaction that holds the model. At the
--- end of the transaction, so that what was started meanwhile follows too; a start that commits later still fails when it is claimed.
+-- No foreign key: everybody's starts would wait for a transaction that holds the model. Deferred: starts of this time follow too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -1383,8 +1354,7 @@ end $$;
 
 -- supabase/schemas/20_models/20_model_checks.sql
 
--- Checks of a row of models: the controls that there are, the keys of each, and the rules between them. Every mistake is a sentence with
--- its path.
+-- Checks of a row of models: its controls, the keys of each, and the rules between them. A mistake is a sentence with its path.
 
 create function keyframe_private.has_shape(value jsonb, shape text)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -1759,8 +1729,7 @@ comment on function keyframe.list_models is 'The enabled models of each step, in
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
--- A submit needs its model, a store the host and the model of the output (all models may have one host), a poll the provider. Claims take
--- tasks by resource, because thousands that wait for one must not hide those of another.
+-- A submit needs its model, a store the output's host and model, a poll the provider: thousands that wait for one hide no other's task.
 create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
@@ -1846,9 +1815,8 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue
--- contain. Free space still keeps five of six row versions on the same page, against one of eight without it. Vacuum runs at 2 %
--- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
+-- About five updates in the life of a row, none HOT (each sets status or next_attempt_at). Free space keeps five of six row versions on
+-- their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
@@ -1930,8 +1898,7 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to
--- a model.
+-- An ended one is history, except `hidden` and its model's new name. Another's input changes only when it moves to a model while queued.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -2121,8 +2088,7 @@ end $$;
 
 -- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
 
--- No foreign keys: a row stays when its prediction, project or account is deleted. About three updates in the life of a row, of which
--- the last is HOT if its page has free space.
+-- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
   id bigint generated always as identity primary key,
   owner_id uuid not null,
@@ -2209,8 +2175,7 @@ begin
 end $$;
 comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
 
--- No run exists, also when the lease of the prediction has gone. Locks the prediction first, as all that records results. Does nothing
--- without an attempt.
+-- Also when the prediction's lease has gone. Locks the prediction first, as all that records results. No-op if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -2222,8 +2187,8 @@ begin
 end $$;
 comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
 
--- The submit of the run's attempt, unless that has another run or had none: then the run gets a row of its own, at the same prices and
--- whatever the budget, because it exists. A run from the provider's list names no attempt: is_found allows any that has no answer.
+-- A submit that has another run or had none leaves the run a row of its own, at the same prices and whatever the budget: it exists.
+-- A run from the provider's list names no attempt: is_found allows any that has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -2258,8 +2223,8 @@ exception when unique_violation then
 end $$;
 comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
 
--- A prediction leaves the queue, ends or is deleted. What is not submitted will not be. Provider runs of submits without an answer are
--- searched for, once no worker can be submitting any more. When it ends or is deleted, its provider runs that go on are cancelled.
+-- A prediction leaves the queue, ends or is deleted. Unanswered submits are searched for once no worker can be submitting any more.
+-- When it ends or is deleted, its provider runs that go on are cancelled.
 create function keyframe_private.abandon_submits()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -2279,9 +2244,8 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a text alone
--- does not. A claim commits before its submit, so every candidate for a run in the list is in the table. The search begins minutes before
--- the submit by the provider's clock; after an hour the provider deletes the inputs of runs.
+-- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. A claim commits before
+-- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -2318,8 +2282,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   candidate keyframe.predictions;
 begin
-  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
-  -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
+  -- The project first, as when it is deleted. One that is being deleted counts as deleted: a start must not wait for a deletion.
   perform from keyframe.projects o
   where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
@@ -2335,16 +2298,14 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than
--- its bucket takes, and if its pixels are noted, which the API does after it has checked them.
+-- Storage checks neither an image's bytes nor, when it comes in chunks, its size: here it needs noted pixels and its bucket's size limit.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
   file record;
 begin
-  if keyframe_private.is_reference_path(path) is not true then
-    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
-  end if;
+  perform keyframe_private.raise_if(keyframe_private.is_reference_path(path) is not true, 'invalid_request',
+    'The path of an uploaded image must have the shape projects/<file_name>.');
   select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
@@ -2414,21 +2375,16 @@ begin
     where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
-    if control.value is null and not control.is_used then
-      perform keyframe_private.raise_error('unsupported_input',
-        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
-    end if;
+    perform keyframe_private.raise_if(control.value is null and not control.is_used, 'unsupported_input',
+      format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-        if other = any (used) or asked ? other then
-          perform keyframe_private.raise_error('unsupported_input',
-            format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
-        end if;
+        perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-        if not (other = any (used) or asked ? other) then
-          perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
-        end if;
+        perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
+          format('%s takes %s only together with %s.', chosen.model, control.name, other));
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
@@ -2538,20 +2494,16 @@ declare
   asked jsonb := input;
   unwanted text;
 begin
-  if jsonb_typeof(input) is distinct from 'object' then
-    perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
-  end if;
-  if input - keyframe_private.input_fields() <> '{}' then
-    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
-  end if;
+  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
+  perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
+    'input has a field that no model has.');
 
   foreach unwanted in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
     when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
   loop
-    if input ->> unwanted is not null then
-      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
-    end if;
+    perform keyframe_private.raise_if(input ->> unwanted is not null, 'unsupported_input',
+      format('A %s is not made with a frame: leave out %s.', step, unwanted));
   end loop;
 
   if asked ->> 'prompt' is null then
@@ -2686,9 +2638,7 @@ begin
   select p.* into project from keyframe.projects p
   where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -2732,8 +2682,7 @@ begin
   return new;
 end $$;
 
--- Refuses the identifier of an earlier prediction that left an event, a submit to the provider, or a file to remove: they
--- would be taken for those of the new one. After the insert, which has waited for a deletion under way.
+-- What an earlier prediction left would be taken for the new one's. After the insert, which has waited for a deletion under way.
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -2753,11 +2702,9 @@ begin
   return null;
 end $$;
 
--- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
--- so the long line of one owner costs the others nothing.
+-- Fairness: an owner has max_active_per_owner slots. Waiting rows are outside the index of the queue: a long line costs others nothing.
 
--- Valid only while the owner's lock `slots` is held: it serialises counting and filling. Work on predictions of several owners does not
--- wait for it: a transaction that stays open may hold up its own owner alone.
+-- Valid only while the owner's lock `slots` is held. An open transaction holds up its own owner alone.
 create function keyframe_private.free_slots(owner uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 begin
@@ -2840,9 +2787,8 @@ comment on function keyframe_private.queue_position is 'The position in the owne
 
 -- supabase/schemas/30_predictions/50_transitions.sql
 
--- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call.
--- Every function with which a worker records a result has a lock_timeout: a transaction that somebody left open may hold what it
--- needs, and ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
+-- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
+-- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
 -- Also several moves at once. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.mark_running(
@@ -2880,8 +2826,8 @@ begin
 end $$;
 comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings.';
 
--- After a submit that may be billed, or for a model that costs more, it needs budget: without that the prediction fails. Only what was
--- released in this transaction (ended_at = now()) is still this prediction's: what an earlier one released, another start may hold.
+-- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
+-- one released, another start may hold.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -2958,9 +2904,7 @@ begin
   perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
   return true;
 exception when others or query_canceled or assert_failure then
-  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise;
-  end if;
+  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
   perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end $$;
@@ -3061,8 +3005,7 @@ comment on function keyframe_worker.poll_prediction_later is 'Releases a lease a
 
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
--- Takes no lock: as long as a prediction follows a run its state never moves backwards, so an update that changes nothing here changes
--- nothing later.
+-- Without a lock: the state of a run never moves backwards, so an update that changes nothing here changes nothing later.
 create function keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -3080,9 +3023,8 @@ begin
 end $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- `files` has each address with its path. The file is the first at `named`, or the first of the only list (or field) with files of the
--- step's kind: a paid run is stored although its model's row is wrong. Null: unclear. A file with another ending, or none, counts if none
--- has the right one.
+-- The file is the first at `named`, or the first of the only list with files of the step's kind: a paid run is stored although its
+-- model's row is wrong. Null: unclear. A file with another ending, or none, counts if none has the right one.
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
@@ -3183,11 +3125,9 @@ end $$;
 comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
 -- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
--- follows; it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a
--- prediction follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the
--- prediction, 'text' when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure:
--- input_unreachable, interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its
--- path. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit.
+-- follows; it will be cancelled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
+-- input names the prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
+-- failure: input_unreachable, interrupted, content_rejected (at stage), or null. output_files: each file of the output, with its path.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,
@@ -3317,8 +3257,7 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- supabase/schemas/30_predictions/60_api.sql
 
--- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
--- checks the owner.
+-- Functions that api calls for predictions. Row-level security decides, or a definer function checks the owner.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
@@ -3341,8 +3280,7 @@ begin
 end $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
--- The columns are listed, so that a new column stays private until it is added here. json, not jsonb, here and in every function that
--- returns it: each layer of jsonb copies everything inside it, which took four fifths of the time of a page of projects.
+-- A new column stays private until it is listed here. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json language plpgsql stable security invoker set search_path = '' as $$
 begin
@@ -3378,9 +3316,8 @@ begin
   if request.replayed then
     select p.* into started from keyframe.predictions p
     where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
   else
     insert into keyframe.predictions (id, project_id, step, input, model)
     values (
@@ -3398,7 +3335,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
 
--- Volatile, because it takes a token and locks the images that it checks. Definer, like start_prediction.
 create function keyframe.estimate_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3428,8 +3364,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
 
--- Volatile, because it takes a token: PostgREST runs stable functions in a read-only transaction. Definer with the owner in the
--- query, because under a policy no condition on the step may use an index (enum_eq is not leakproof).
+-- Volatile, because it takes a token: PostgREST runs stable functions read-only. Definer, as list_projects.
 create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3447,8 +3382,7 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
-  -- owner.
+  -- Checked after the query, so that the planner does not choose an index on the owner.
   if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
@@ -3460,6 +3394,19 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
 
+create function keyframe_private.lock_own_prediction(project uuid, prediction uuid)
+returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
+declare
+  wanted keyframe.predictions;
+begin
+  select p.* into wanted from keyframe.predictions p
+  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects())
+  for update;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
+  return wanted;
+end $$;
+comment on function keyframe_private.lock_own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
+
 -- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
@@ -3470,15 +3417,9 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  select p.* into wanted from keyframe.predictions p
-  where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
-  for update;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.status in ('succeeded', 'failed') then
-    perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
-  end if;
+  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
+    format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   if not request.replayed then
     perform keyframe_private.mark_canceled(wanted.id);
     select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
@@ -3499,13 +3440,8 @@ declare
   changed keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
-  where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
-  returning p.* into changed;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  end if;
+  changed := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id returning p.* into changed;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -3513,8 +3449,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
 
--- Definer, because users may not delete predictions; the query checks the owner. Triggers unselect it and queue its file for removal.
--- A start locks the frames that it uses: an earlier one is visible here, a later one does not find them.
+-- Definer, because users may not delete predictions. A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3525,21 +3460,14 @@ declare
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
-  select p.* into wanted from keyframe.predictions p
-  where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
-  for update;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.completed_at is null then
-    perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
-  elsif exists (
+  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
+    'This generation is still running. Cancel it or wait for its end, then delete it.');
+  perform keyframe_private.raise_if(exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
     where i.source_prediction_id = wanted.id and p.completed_at is null
-  ) then
-    perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
-  end if;
+  ), 'generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);
@@ -3549,8 +3477,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Mostly they are the same, so each prediction is in the list once. All projects in one query: one query each took twice as long for a
--- film of 500 shots.
+-- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots.
 create function keyframe_private.step_predictions(projects keyframe.projects[])
 returns table (project_id uuid, predictions json) language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -3637,8 +3564,7 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
 
--- Only acknowledged_at is updated, so no kick waits for another. A kick is invisible until its transaction commits, so others may
--- kick too. Unlogged, like pg_net's tables: after a crash its ids restart, and an old id would refer to another request.
+-- Only acknowledged_at is updated, so no kick waits for another. Unlogged, as pg_net's tables, whose ids restart after a crash.
 create unlogged table keyframe_private.kicks (
   id bigint generated always as identity primary key,
   function_name text not null,
@@ -3659,8 +3585,7 @@ create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
 alter table keyframe_private.kicks enable row level security;
 
--- New work needs no kick while its worker runs. Unlogged: after a crash no worker is running. Free space on the page keeps the update of
--- each claim in place.
+-- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
 create unlogged table keyframe_private.worker_heartbeats (
   function_name text primary key,
   alive_until timestamptz not null default '-infinity',
@@ -3674,8 +3599,7 @@ comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
--- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
--- It never fails the claim: without a heartbeat the sweep kicks a worker that runs already.
+-- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -3741,8 +3665,7 @@ exception when others then
 end $$;
 comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
 
--- It takes no lock: while a transaction that has kicked stays open, others may kick too. Times in the future are from before the clock was
--- set back.
+-- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3876,11 +3799,10 @@ comment on function keyframe_private.aside_figures is 'The rows that are set asi
 
 -- supabase/schemas/40_work/30_claims.sql
 
--- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When
--- that raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+-- Claiming tasks: due rows are locked without waiting, then leased by one statement for each kind. When that raises, they are leased one
+-- by one, and the one that raises is set aside: one bad row costs nobody else a claim.
 
--- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
--- statistic expects.
+-- `order by` and `limit` in the order of an index leave no cheaper plan than its first entry, however many rows a statistic expects.
 create function keyframe_private.has_due_task(at timestamptz)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -3946,17 +3868,15 @@ begin
         perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
     exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
 end $$;
 comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
 
--- A submit is in the ledger before it is made: its waiting row, which is locked too. What somebody holds, what is set aside and what is
--- exhausted is left out before the limit, so that many of them leave room for others. owner null: those of all owners but full_owners.
+-- What is locked, set aside or exhausted is left out before the limit, so that many of them leave room for others. A waiting submit is
+-- locked with its prediction. owner null: those of all owners but full_owners.
 create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
 returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer) language plpgsql volatile set search_path = '' as $$
 begin
@@ -4031,10 +3951,9 @@ begin
 end $$;
 comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
 
--- At most max_rows, of about 256 kB. room says how many more may begin at a resource: { all, new: of owners without an entry, each: of one
--- of those, owners: { id: count } }; the resource '' stands for those without an entry. Each resource leaves two rows, or an equal part, to
--- each that follows. Those that wait longest come first; among those late by seconds chance decides, because the first row of one may be a
--- row that nobody can take.
+-- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
+-- those, owners: { id: count } }; '' stands for those without an entry. Each resource leaves two rows, or an equal part, to each that
+-- follows. Longest wait first; among those late by seconds chance decides, because the first row of one may be one that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
 returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
 declare
@@ -4187,8 +4106,7 @@ begin
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes
--- it.
+-- The triggers of these rows wait at most 100 ms for a lock. Out of time, one row at a time shows which one takes it.
 create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -4212,9 +4130,7 @@ begin
         tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
         leased := leased || one;
       exception when others or query_canceled or assert_failure then
-        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-          raise; -- canceled by hand
-        end if;
+        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
         return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
       end;
     end loop;
@@ -4232,8 +4148,7 @@ comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind
 
 -- The call of `generate`: claims tasks, or waits for one that becomes due.
 
--- A check in the database costs a fraction of a call from outside, so it checks often; slow checks are spaced out to take a tenth of the
--- time at most. One call of each worker waits at a time; others return at once.
+-- A check here costs a fraction of a call; checks take a tenth of the time at most. One call of each worker waits, others return at once.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4255,8 +4170,7 @@ begin
 end $$;
 comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
 
--- A lease expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. room: as choose_due
--- has it. one_by_one: after a claim that ran out of time.
+-- A lease expires at next_attempt_at: a worker that dies only delays a task. room: as choose_due has it. one_by_one: after a timeout.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   room jsonb default '{}', one_by_one boolean default false)
@@ -4322,8 +4236,7 @@ begin
 end $$;
 comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
 
--- Walks the index from owner to owner: one probe each, however long the line. Descending, because recent admissions leave dead entries at
--- the start of each owner's range.
+-- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
@@ -4342,8 +4255,8 @@ begin
 end $$;
 comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- Looks at the waiting owners from a random id downwards, then from the top, at some twice: otherwise as many owners without a free slot as
--- it looks at would block all behind them. Leaves out owners whose slots are locked: their transaction fills them, or the next sweep does.
+-- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them. Owners whose slots
+-- are locked are left to that transaction, or the next sweep.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -4364,9 +4277,7 @@ begin
         perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
     exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -4449,8 +4360,8 @@ begin
 end $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
 
--- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when
--- one is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
+-- expected: null when unknown. most: the model's ceiling then. prices: null when one is missing. A price of 0 is known whatever the
+-- quantity. No run costs more than a million dollars: a mistyped price is no failure.
 create function keyframe_private.most_cost(
   model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
 language plpgsql stable set search_path = '' as $$
@@ -4539,8 +4450,7 @@ begin
 end $$;
 comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
 
--- Valid while the owner's slots are locked: the owner's budget is exact. The sums of everybody lack what open transactions hold, so that
--- nobody waits for another owner.
+-- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
 create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4603,8 +4513,8 @@ begin
 end $$;
 comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
 
--- A submit in the place of another that was released counts on the day of that one, and needs budget only if it can cost more. Where a
--- price counts the megapixels of the input, they are kept: its images may be deleted before it ends.
+-- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
+-- kept where a price counts them: its images may be deleted before it ends.
 create function keyframe_private.add_submit(
   p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -4626,17 +4536,15 @@ comment on function keyframe_private.add_submit is 'Adds the next submit of a pr
 create function keyframe_private.add_first_submit()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if (select s.spending_stopped from keyframe_private.settings s) then
-    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
-  end if;
+  perform keyframe_private.raise_if((select s.spending_stopped from keyframe_private.settings s), 'spending_stopped',
+    'The administrator has stopped new generations for now. Try again later.');
   perform keyframe_private.add_submit(new, new.attempt + 1);
   return null;
 end $$;
 
 -- What a submit has cost once it has ended.
 
--- Settled by what the provider counted, released where it does not bill, or unknown. A success without figures of the provider holds until
--- its prediction ends, because the file may tell them.
+-- A success without figures of the provider holds until its prediction ends, because the file may tell them.
 create function keyframe_private.settle_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -4680,8 +4588,7 @@ end $$;
 
 -- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
--- each day, step and model, and one for each day and project in project_costs.
+-- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
@@ -4833,8 +4740,7 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
--- when it is unknown. Null for another user's.
+-- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -4896,9 +4802,8 @@ declare
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  if last_day < first_day or last_day - first_day > 400 then
-    perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
-  end if;
+  perform keyframe_private.raise_if(last_day < first_day or last_day - first_day > 400, 'invalid_request',
+    'from must not be after to, and they may be at most 400 days apart.');
   if group_by = 'project' then
     groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else
@@ -4926,8 +4831,7 @@ comment on function keyframe.read_usage is 'The caller''s predictions and costs 
 
 -- supabase/schemas/60_webhooks/10_endpoints.sql
 
--- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
--- events.
+-- Webhook endpoints: with owner_id, for that user's events; without it service-wide (a CRM), for all events.
 
 -- shared/contract/webhooks.ts has the same list for the API; test/db/schema/shared-rules.test.ts compares both.
 create function keyframe_private.event_types()
@@ -4983,8 +4887,8 @@ create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failin
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 alter table keyframe.webhook_endpoints enable row level security;
 
--- An endpoint's deliveries, possibly millions, and its test events have no foreign key to it: they are neither sent nor visible, and are
--- deleted in batches (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
+-- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
+-- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
 create table keyframe_private.deleted_endpoints (
   endpoint_id uuid primary key,
   deleted_at timestamptz not null default now()
@@ -5021,9 +4925,8 @@ begin
   return null;
 end $$;
 
--- Keeps enabled, disabled_at and disabled_reason consistent, so that one tick in Studio is enough. Switching an endpoint off and
--- on keeps failing_since: otherwise its owner could evade the limit of one request at a time and the disabling. An endpoint that
--- the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
+-- One tick in Studio is enough. failing_since survives off and on: otherwise the owner could evade the disabling. An endpoint that the
+-- service disabled gets webhook_disable_after once more, with one request at a time until its first success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -5079,8 +4982,7 @@ begin
   return null;
 end $$;
 
--- Creates the secret of a new endpoint. Refuses the identifier of an endpoint whose deliveries are still being deleted: the new
--- one would inherit them.
+-- An identifier whose deliveries are still being deleted is refused: the new endpoint would inherit them.
 create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -5095,8 +4997,7 @@ end $$;
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
-  -- created_at is the start of a transaction, so it cannot order two simultaneous rotations; the row without expires_at is the
-  -- current one.
+  -- created_at cannot order two simultaneous rotations; the row without expires_at is the current one.
   return array_remove(array(
     select v.decrypted_secret
     from keyframe_private.webhook_secrets s
@@ -5122,8 +5023,7 @@ begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
-    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them
-    -- the new one could not sign either.
+    -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
@@ -5146,9 +5046,8 @@ declare
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
-  if overlap_hours is null or overlap_hours not between 0 and 72 then
-    perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
-  end if;
+  perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
+    'overlapHours must be from 0 to 72.');
   if not request.replayed then
     perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
   end if;
@@ -5157,9 +5056,8 @@ begin
   from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found',
+    'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5226,9 +5124,8 @@ create table keyframe.webhook_deliveries (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
--- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
--- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
--- them in three million rows. Plans depend on statistics of how few rows are pending.
+-- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Every claim skips the dead entries of that
+-- small index: by default vacuum would run after 600,000 of them in three million rows.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
 comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
@@ -5245,13 +5142,11 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many
--- were delivered. No deduplication: entries of events written together would share one tuple, which is marked dead only when all of them
--- are, and claims would look up the dead ones each time.
+-- Pending deliveries by endpoint, in the order of the claim. No deduplication: entries of events written together would share a tuple,
+-- which is marked dead only when all of them are.
 create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
   where status = 'pending';
--- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
--- order leave full pages, in descending order half-empty ones.
+-- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
 alter table keyframe.webhook_deliveries enable row level security;
@@ -5370,8 +5265,7 @@ begin
   return null;
 end $$;
 
--- Delivery counts per endpoint and hour: reading a day of an endpoint reads 24 rows instead of every delivery.
--- docs/decisions/0014-endpoint-health-is-counted.md weighs the cost.
+-- Delivery counts per endpoint and hour: 24 rows for a day (docs/decisions/0014-endpoint-health-is-counted.md).
 
 create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
 
@@ -5397,8 +5291,8 @@ comment on column keyframe_private.webhook_hours.last_failure is 'The latest fai
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 alter table keyframe_private.webhook_hours enable row level security;
 
--- Each leaves its previous hour and outcome for the current ones; one that is being sent again has no outcome. Once for each statement: one
--- by one would update the same row thousands of times. Deliveries are locked before hours, and hours in order: no deadlock.
+-- A delivery leaves its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
+-- are locked before hours, and hours in order: no deadlock.
 create function keyframe_private.count_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -5424,8 +5318,7 @@ begin
   return null;
 end $$;
 
--- Counts each delivery once, in the hour (UTC) of its last attempt; one that is being sent again is in none. Hours without an attempt are
--- omitted. `last` is null before the first attempt. Definer, because users may not read the counts; the query names the owner.
+-- A delivery counts in the hour (UTC) of its last attempt; one that is being sent again in none. Hours without an attempt are omitted.
 create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5456,8 +5349,8 @@ comment on function keyframe.webhook_health is 'The outcomes of the caller''s de
 
 -- supabase/schemas/60_webhooks/30_lanes.sql
 
--- Lanes: the queue of an owner's deliveries, leased as a whole by one worker. A service-wide endpoint has a lane of its own. Only workers
--- write lanes, in short transactions; others insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
+-- Lanes: an owner's (or a service-wide endpoint's) queue of deliveries, leased as a whole by one worker. Only workers write lanes; others
+-- insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
 
 create table keyframe_private.lanes (
   id uuid primary key,
@@ -5474,8 +5367,7 @@ comment on column keyframe_private.lanes.token is 'Names the lease; null when th
 create index lanes_due_at_idx on keyframe_private.lanes (due_at);
 alter table keyframe_private.lanes enable row level security;
 
--- Marks a lane with pending deliveries. Insert-only, because the writer's transaction may stay open: it holds no row that another
--- writer or a worker needs.
+-- Insert-only: the writer's transaction may stay open, and holds no row that another writer or a worker needs.
 create table keyframe_private.lane_arrivals (
   id bigint generated always as identity primary key,
   lane_id uuid not null
@@ -5505,8 +5397,7 @@ begin
   return null;
 end $$;
 
--- Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes over arrivals that somebody
--- holds: a call that waits would come back without end while they are held.
+-- Ordered: a plan for any time would read all lanes. Passes over locked arrivals: a call that waits would return at once, again and again.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean language sql volatile set search_path = '' as $$
   select coalesce(
@@ -5557,9 +5448,7 @@ begin
         perform keyframe_private.put_lanes(array[lane], adds);
         written := written || lane.id;
       exception when others or query_canceled or assert_failure then
-        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-          raise;
-        end if;
+        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
         perform keyframe_private.set_aside('lane', lane.id::text, sqlstate, sqlerrm);
       end;
     end loop;
@@ -5571,8 +5460,7 @@ begin
 end $$;
 comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
 
--- A lane comes in the order of its last turn. A leased lane needs nothing: its holder looks for deliveries before it releases the lane,
--- under this lock.
+-- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
 create function keyframe_private.read_arrivals(at timestamptz, aside uuid[], one_by_one boolean)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -5614,9 +5502,8 @@ begin
 end $$;
 comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
 
--- The endpoints of a lane take turns. `lanes` has the form of claim_deliveries' `held`; one without room was just taken. The bodies have at
--- most max_bytes: the first one of each lane comes first.
--- plan_cache_mode: a session would keep a plan that was made while the tables were small.
+-- The endpoints of a lane take turns. `lanes`: as `held` of claim_deliveries. The bodies have at most max_bytes, the first of each lane
+-- first. plan_cache_mode: a session would keep a plan that was made while the tables were small.
 create function keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamptz)
 returns table (lane_id uuid, endpoint json) language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 begin
@@ -5661,9 +5548,9 @@ begin
 end $$;
 comment on function keyframe_private.fill_lanes is 'What lanes send next: a row for each endpoint that has something due.';
 
--- `held` has the lanes that the worker holds, [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the
--- deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given back. A lane
--- brings all that is due if that is at most small_lane, otherwise two: turns are short. What others have locked is left to the next call.
+-- held: [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the deliveries that the worker has, how
+-- many more it takes of an endpoint and of the lane, and the lane's rest when it is given back. A lane brings all that is due up to
+-- small_lane, otherwise two: turns are short. What others have locked is left to the next call.
 create function keyframe_private.claim_deliveries(
   held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz, one_by_one boolean)
 returns json language plpgsql volatile set search_path = '' as $$
@@ -5680,8 +5567,7 @@ declare
   endpoints json;
   kept uuid[]; -- own lanes of which the worker has something: deliveries to send, or that it is sending
 begin
-  -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
-  -- another worker has read.
+  -- 1. Locks the held lanes that are still the worker's, before any query for deliveries: that sees all arrivals that others have read.
   own := (
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
@@ -5708,8 +5594,7 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause
-  -- ends.
+  -- 4. Releases the others: due with their next delivery, behind the lanes that were served before them, not before their pause ends.
   perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
@@ -5758,9 +5643,8 @@ returns timestamptz language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
 
--- Each result: {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds}. Of an
--- attempt that two workers made, the first result counts. Sets failing_since of endpoints, and disables those that are gone or have failed
--- too long. An endpoint whose row somebody else has locked keeps its state until its next result. plan_cache_mode: as fill_lanes.
+-- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
+-- plan_cache_mode: as fill_lanes.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns integer language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 declare
@@ -5814,8 +5698,8 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
--- What is locked for longer than lock_timeout keeps back only its endpoint, and a delivery that raises, or takes all the time of the call,
--- only itself: it is set aside. `unrecorded`: [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
+-- A lock keeps back only its endpoint; a delivery that raises, or takes all the time, only itself: it is set aside. `unrecorded`:
+-- [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
 create function keyframe_private.record_attempts(
   results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
@@ -5865,8 +5749,8 @@ begin
 end $$;
 comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
--- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that
--- failed. The time limit is below the one after which the worker gives up: what it sets aside is committed.
+-- heartbeat_ms null: the worker does not claim. one_by_one: after a call that failed. The time limit is below the worker's own, so that
+-- what it sets aside is committed. A claim that fails leaves recorded what is recorded.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
   wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000,
@@ -5903,9 +5787,7 @@ begin
       perform keyframe_private.kick_unless_running('deliver');
     end if;
   exception when others or query_canceled or assert_failure then
-    if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-      raise; -- canceled by hand
-    end if;
+    perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;
@@ -5915,8 +5797,7 @@ comment on function keyframe_worker.exchange_deliveries is 'Records the results 
 
 -- supabase/schemas/60_webhooks/40_api.sql
 
--- Functions that api calls for webhook endpoints: with the caller's token, or with the secret key for service-wide endpoints.
--- Definer, because users may not write these tables; each function finds its rows through managed_endpoint or by owner.
+-- Functions that api calls for webhook endpoints. Definer: users may not write these tables; managed_endpoint finds the caller's rows.
 
 create function keyframe_private.is_managed(owner uuid)
 returns boolean language sql stable set search_path = '' as $$
@@ -5924,8 +5805,7 @@ returns boolean language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
 
--- An OAuth client needs the right to manage. The lock does not block the foreign keys of new deliveries: creating a project does not wait
--- for a change of an endpoint.
+-- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
 create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -5936,9 +5816,7 @@ begin
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
   select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
   return wanted;
 end $$;
 comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
@@ -5947,9 +5825,7 @@ comment on function keyframe_private.managed_endpoint is 'Returns the endpoint i
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
-  if max_in_flight not between 1 and 8 then
-    perform keyframe_private.raise_error('invalid_request', 'maxInFlight must be from 1 to 8.');
-  end if;
+  perform keyframe_private.raise_if(max_in_flight not between 1 and 8, 'invalid_request', 'maxInFlight must be from 1 to 8.');
 end $$;
 comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight.';
 
@@ -6092,9 +5968,7 @@ begin
   select d.* into wanted from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_managed(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
   return wanted;
 end $$;
 comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
@@ -6115,9 +5989,7 @@ begin
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
   end if;
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
-  if not endpoint.enabled then
-    perform keyframe_private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
-  end if;
+  perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
   insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
   values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
     'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
@@ -6144,8 +6016,8 @@ declare
   refused keyframe_private.refusal;
 begin
   endpoint := keyframe_private.managed_endpoint(endpoint_id);
-  -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
-  -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
+  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
+  -- it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
   from (
     select w.delivery
@@ -6208,8 +6080,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
 
--- What was missed happened while the endpoint was disabled. Excludes what is past its retention or within a minute of it: waiting for a row
--- that is being pruned would end in an error. The oldest event is sent first.
+-- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
+-- would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -6264,8 +6136,7 @@ comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of t
 
 -- supabase/schemas/70_files/10_uploads.sql
 
--- Two private buckets: projects for uploads, of types that models take; keyframe-outputs for generated files, of types that browsers show.
--- Neither takes SVG or HTML, which run scripts.
+-- Two private buckets: projects for uploads, keyframe-outputs for generated files. Neither takes SVG or HTML, which run scripts.
 
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
   ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
@@ -6274,8 +6145,7 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
 
 -- Uploads of reference images.
 
--- Null for a file that was sent to Storage directly, unless its sender wrote a size: that distorts the sender's own video, and what
--- megapixels of input count.
+-- Null for a file that was sent to Storage directly, unless its sender wrote a size, which distorts only the sender's own video.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
@@ -6286,8 +6156,7 @@ begin
 end $$;
 comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
--- Called before the body is read, and with an Idempotency-Key again with the hash of the body. The same key returns the same file, but each
--- sending takes a token, also one that is then refused for its content. Definer, because users may not write keys.
+-- Called before the body is read, and with an Idempotency-Key again with its hash. Each sending takes a token, also one that is refused.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6316,16 +6185,13 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the
--- user's.
+-- Storage takes the owner of a file from the caller's token, and the secret key names nobody.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void language plpgsql volatile security invoker set search_path = '' as $$
 begin
   update storage.objects o set owner_id = user_id::text
   where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'The uploaded image is gone. Upload it again.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'The uploaded image is gone. Upload it again.');
 end $$;
 comment on function keyframe.assign_upload is 'Gives an image that a server has uploaded to the user for whom it acts.';
 
@@ -6333,8 +6199,7 @@ comment on function keyframe.assign_upload is 'Gives an image that a server has 
 
 -- Files that no row names are removed by `generate`, through Storage.
 
--- Recorded in the transaction that makes the file unused, because Storage deletes only through its own API, outside any transaction. Every
--- row is updated and deleted, never in place, and each claim must skip the dead entries until vacuum runs.
+-- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each claim must skip the dead entries until it runs.
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
@@ -6518,8 +6383,7 @@ declare
 begin
   for owner, names in
     with images as (
-      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless a server uploaded it for a user
-      -- and stopped before assign_upload.
+      -- A file without a user's id is an administrator's and is kept, unless a server stopped before assign_upload.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
       cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
@@ -6538,8 +6402,7 @@ begin
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
-    -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
-    -- recorded. An owner's open transaction leaves them to the next run.
+    -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
     continue when not keyframe_private.take_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', image.name from unnest(names) as image (name)
@@ -6556,8 +6419,7 @@ comment on function keyframe_private.queue_unused_references is 'Queues the remo
 
 -- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
 
--- The claims of a sign-in (aal, amr, session_id) are missing, so a policy that asks for them refuses. Definer, because service_role may not
--- read users.
+-- Without the claims of a sign-in (aal, amr, session_id): a policy that asks for them refuses. Definer: service_role may not read users.
 create function keyframe_private.claims_for_server(user_id uuid)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -6578,8 +6440,8 @@ begin
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
--- Calls a function of keyframe as the user: only one that users may execute, with named arguments, as the Data API does. Role and claims
--- are local to the transaction, which ends as the user's. Invoker, because a definer function cannot change its role.
+-- Only a function that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
+-- function cannot change its role.
 create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -7149,8 +7011,7 @@ comment on function keyframe.service_figures is 'The figures of the service (doc
 
 -- supabase/schemas/80_service/40_admin_views.sql
 
--- Views for administrators in Studio: the queue, webhook health, usage. security_invoker: readers need the rights on the tables,
--- so a mistaken grant on a view reveals nothing.
+-- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing.
 
 -- Both halves read active rows only, through the partial indexes of the queue.
 create view keyframe_private.admin_queue with (security_invoker = true) as
@@ -7363,8 +7224,7 @@ begin
 end $$;
 comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';
 
--- Deliveries with their attempts first, then as many test events that have no delivery any more: a locked delivery would hold up the
--- deletion of its event.
+-- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -7386,8 +7246,7 @@ begin
 end $$;
 comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
--- With what deleted endpoints left, counted hours after two days (an endpoint's last hour with its events), lanes unused for a day, and
--- expired secrets.
+-- Also what deleted endpoints left, hours after two days, lanes unused for a day, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7747,8 +7606,7 @@ cross join (values
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Where frames and reference images exclude each other, the row has no referenceImages, because a video always starts
--- from a first frame.
+-- Video models. Where frames and reference images exclude each other, the row has no referenceImages: a video starts from a frame.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
     "prompt": {"field": "prompt", "maxLength": 2500},
@@ -8138,7 +7996,8 @@ to authenticated;
 
 -- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
 grant execute on function
-  keyframe_private.raise_error, keyframe_private.refuse, keyframe_private.has_visible_character, keyframe_private.is_one_line,
+  keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
+  keyframe_private.has_visible_character, keyframe_private.is_one_line,
   keyframe_private.is_plain_text,
   keyframe_private.is_reference_path,
   keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json,
@@ -8148,8 +8007,8 @@ grant execute on function keyframe_private.claims_for_server to service_role;
 
 -- supabase/schemas/99_time_limits.sql
 
--- How long a request of a user may take in the database. The Data API takes statement_timeout from the function that it calls; the limit
--- of the role (8 s on the hosted platform) stays above both. A recovery, which may write thousands of rows, has that one.
+-- How long a request of a user may take in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
+-- write thousands of rows, has that one.
 
 do $$
 declare

@@ -49,8 +49,7 @@ cross join (values
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Where frames and reference images exclude each other, the row has no referenceImages, because a video always starts
--- from a first frame.
+-- Video models. Where frames and reference images exclude each other, the row has no referenceImages: a video starts from a frame.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
     "prompt": {"field": "prompt", "maxLength": 2500},

@@ -1,5 +1,5 @@
--- How long a request of a user may take in the database. The Data API takes statement_timeout from the function that it calls; the limit
--- of the role (8 s on the hosted platform) stays above both. A recovery, which may write thousands of rows, has that one.
+-- How long a request of a user may take in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
+-- write thousands of rows, has that one.
 
 do $$
 declare

@@ -1,7 +1,6 @@
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- Keyframe never changes what an app has made. An existing schema or policy of the same name stops its migration; existing
--- buckets are checked here, before anything is written.
+-- Keyframe never changes what an app has made: a bucket of the app with one of our names stops the migration before anything is written.
 do $$
 declare
   taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
@@ -36,8 +35,7 @@ comment on schema keyframe_worker is 'Keyframe: the functions that its workers c
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 
--- A role may have them by the defaults of this database, for example after `alter default privileges grant all on tables to anon`, which
--- cannot be revoked for one schema only. Rights that an administrator has given to another role stay.
+-- Rights from default privileges cannot be revoked for one schema. Rights that an administrator gave to another role stay.
 create function keyframe_private.revoke_all_rights()
 returns void language plpgsql volatile set search_path = '' as $$
 declare

@@ -1,7 +1,6 @@
 -- Errors of the API: a stable code, a sentence for people, and what the caller can do about it.
 
--- The SQLSTATE KEYFR marks the error as ours, the message is the stable code, the detail is a sentence for people. Volatile: `supabase db
--- lint` runs immutable functions while it plans their callers, and would report each raise as an error.
+-- SQLSTATE KEYFR marks our errors. Volatile: `supabase db lint` runs immutable functions while it plans, and would report each raise.
 create function keyframe_private.raise_error(code text, sentence text, hint text default '')
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -9,8 +8,16 @@ begin
 end $$;
 comment on function keyframe_private.raise_error is 'Raises an API error.';
 
--- For work that stops early, and for handlers of query_canceled: once the timer has fired and was caught, nothing limits the statement any
--- more. Four fifths, because statement_timestamp() may be later than the start of the timer. A cancel by hand comes earlier.
+create function keyframe_private.raise_if(condition boolean, code text, sentence text, hint text default '')
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if condition then
+    perform keyframe_private.raise_error(code, sentence, hint);
+  end if;
+end $$;
+comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
+
+-- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
 create function keyframe_private.is_out_of_time()
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -19,6 +26,15 @@ begin
   return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
 end $$;
 comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
+create function keyframe_private.raise_if_canceled(code text, message text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if code = '57014' and not keyframe_private.is_out_of_time() then
+    raise exception using errcode = code, message = raise_if_canceled.message;
+  end if;
+end $$;
+comment on function keyframe_private.raise_if_canceled is 'Raises a caught error again if somebody has canceled the statement, which its own time limit has not.';
 
 -- The cause is another transaction, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
@@ -118,8 +134,7 @@ begin
 end $$;
 comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
 
--- Recent rows lie together in every index that begins with such an id, in pages that are in memory; random ids would touch a different page
--- each, of an index of a month. Pruning leaves whole pages empty. (Postgres has uuidv7() from version 18.)
+-- Recent rows share index pages, which stay in memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
 returns uuid language plpgsql volatile set search_path = '' as $$
 declare
@@ -131,11 +146,9 @@ begin
 end $$;
 comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
 
--- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/projects/texts.test.ts compares both
--- for every character. Ranges of code points do not depend on the collation.
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same for the API; test/db/projects/texts.test.ts compares both.
 
--- Requires one character that is not white space, a control character or ignorable in display (zero-width characters, fillers,
--- variation selectors, tags). Those are allowed beside a visible character: Persian, Hindi and emoji need them.
+-- Zero-width characters, fillers, variation selectors and tags are allowed beside a visible one: Persian, Hindi and emoji need them.
 create function keyframe_private.has_visible_character(value text)
 returns boolean language plpgsql immutable strict set search_path = '' as $$
 begin

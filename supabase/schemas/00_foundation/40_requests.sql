@@ -1,7 +1,5 @@
--- OAuth clients: apps and agents that a user has approved at Supabase Auth's OAuth server. Their tokens are a session's with `client_id`,
--- and their scopes limit nothing. Here they may do what an administrator allows, by default nothing. Every table that users read has a
--- restrictive policy for them. Every function that users call, and every trigger on their writes, asks through take_token or
--- reserve_idempotency_key; deletions and webhooks ask for more.
+-- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
+-- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
 comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
@@ -17,8 +15,7 @@ comment on column keyframe_private.allowed_clients.name is 'For administrators.'
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
 alter table keyframe_private.allowed_clients enable row level security;
 
--- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything. Used by every policy
--- and every function of users.
+-- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
 returns boolean language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -33,10 +30,8 @@ comment on function keyframe_private.client_may is 'Whether the caller''s token 
 create function keyframe_private.require_client_may(needed keyframe_private.client_right)
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if not keyframe_private.client_may(needed) then
-    perform keyframe_private.raise_error('client_not_allowed', format(
-      'This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
-  end if;
+  perform keyframe_private.raise_if(not keyframe_private.client_may(needed), 'client_not_allowed',
+    format('This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
 
@@ -60,8 +55,7 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
   ('read', 1200, 20),
   ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
 
--- Unlogged: a crash refills every bucket, which is cheaper than logging every request. The low fillfactor keeps an owner's row on
--- its page (HOT updates write no index).
+-- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
   route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
@@ -76,8 +70,7 @@ comment on column keyframe_private.rate_buckets.tokens is 'How many requests wer
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
 alter table keyframe_private.rate_buckets enable row level security;
 
--- Without a free place it raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
--- Without a caller it does nothing.
+-- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -107,9 +100,8 @@ begin
 end $$;
 comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
 
--- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a
--- time, the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime
--- reads the rows of many users in one transaction, which an error would end for all of them.
+-- Reads straight through the Data API cannot take a token: they may not write. Two of an owner run at a time, the others wait for them.
+-- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
@@ -131,17 +123,10 @@ begin
 end $$;
 comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
 
--- First refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Without enough
--- tokens it raises rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it
--- takes nothing and returns null. A call never costs more than a full bucket.
---
--- An error that ends the transaction returns the tokens. So the functions that users call answer refusals instead of raising them
--- (keyframe_private.refuse).
---
--- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order: call,
--- Idempotency-Key, the user against the deletion of the account, token, then rows that others may hold. A request takes tokens of one
--- class only. Changes of one owner run one at a time, with a limit or without: they lock films and projects in any order. So a long
--- change, such as a large recovery, delays the other changes of the same owner only.
+-- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
+-- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
+-- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
+-- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
 create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
@@ -164,8 +149,7 @@ begin
       set tokens = least(
             excluded.tokens, -- what a full bucket would have left
             b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
-          -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
-          -- means that the clock was set back: refilling restarts from now.
+          -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
@@ -194,8 +178,7 @@ begin
 end $$;
 comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 
--- Null without a caller. Functions on a user's request path are plpgsql: a session keeps their plans. A SQL function with a search_path
--- cannot be inlined and is planned at each call, which took half of the time of a start.
+-- Functions on a user's request path are plpgsql, whose plans a session keeps: planning SQL functions took half of the time of a start.
 create function keyframe_private.rate_state(route_class text)
 returns jsonb language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -223,8 +206,7 @@ begin
   return new;
 end $$;
 
--- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token
--- holds no lock. A request that changes a film and its projects counts once.
+-- Before any row is locked: a request that waits for its token holds no lock. A change of a film and its projects counts once.
 create function keyframe_private.limit_changes()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -241,9 +223,7 @@ end $$;
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if auth.uid() is null then
-    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
-  end if;
+  perform keyframe_private.raise_if(auth.uid() is null, 'unauthorized', 'This session names no user. Sign in, then try again.');
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
@@ -268,10 +248,9 @@ comment on column keyframe_private.idempotency_keys.answer is 'The answer to the
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
 
--- It runs in the transaction of the effect that it guards, so an equal simultaneous request waits here until the first has committed or
--- failed. Without a hash (the body is not read yet) it reserves the key and compares nothing until admit_upload sets the hash. A replay
--- updates the row to its own values, so that one statement reserves and reads. Without a key every request is new. With a route class it
--- takes a token of the caller, unless it is a replay. An OAuth client needs the right to generate, for a replay too.
+-- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
+-- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
+-- takes no token. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null, out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -287,9 +266,8 @@ begin
   perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
-    if caller is null and auth.role() is distinct from 'service_role' then
-      perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
-    end if;
+    perform keyframe_private.raise_if(caller is null and auth.role() is distinct from 'service_role', 'unauthorized',
+      'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
     insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
     values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
     on conflict (owner_id, key) do update

@@ -68,8 +68,7 @@ create table keyframe.projects (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint projects_id_owner_id_key unique (id, owner_id),
   constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
-  -- Deferrable, so that it is checked after the statement that orders a film, not after each row. Not unique: then an order would lock its
-  -- projects as a deletion does, and a start that uses frames of two of them could deadlock with it.
+  -- Deferrable: checked after the statement that orders a film. Not unique: a start that uses frames of two shots could deadlock with it.
   constraint one_shot_per_position_of_a_film
     exclude using btree (film_id with =, owner_id with =, film_position with =) deferrable,
   constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
@@ -113,8 +112,7 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   old.film_position := new.film_position; -- the order of a film is the film's
   if old is distinct from new then
-    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the
-    -- last change.
+    -- The API's ETag is this time in milliseconds, so every change moves it; now() may be before the last change.
     new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
   return new;
@@ -140,13 +138,10 @@ begin
     return new;
   end if;
   update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
   select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
-  if shots.number >= keyframe_private.max_shots() then
-    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
-  end if;
+  perform keyframe_private.raise_if(shots.number >= keyframe_private.max_shots(), 'invalid_request',
+    format('A film has at most %s shots.', keyframe_private.max_shots()));
   new.film_position := shots.last + 1;
   return new;
 end $$;
@@ -198,8 +193,7 @@ begin
   return old;
 end $$;
 
--- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
--- (keyframe_private.delete_parts). From now on its owner does not see the project.
+-- More predictions than one request may delete: delete_parts deletes the rest. The owner no longer sees the project.
 create function keyframe_private.delete_in_parts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare

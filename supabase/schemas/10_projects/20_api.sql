@@ -1,6 +1,5 @@
--- Functions that api calls for projects, one call per request. Row-level security decides, except for the lists: under a policy no
--- condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all rows of an owner for one page.
--- The lists are definer functions that name the owner in their query.
+-- Functions that api calls for projects. The lists are definer functions with the owner in their query: under a policy no condition on a
+-- step may use an index (enum_eq is not leakproof), and the planner may read all rows of an owner for one page.
 
 -- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
 create function keyframe.create_project(
@@ -16,9 +15,8 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id)
     values (
@@ -39,9 +37,8 @@ returns integer language sql immutable set search_path = '' as $$
 $$;
 comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions.';
 
--- Newest first. The next page follows (before_created_at, before_id). A search looks at 5,000 projects, which takes about 10 ms; when
--- they do not fill the page, `searched_until` is the last of them, and the next page follows it. With predictions it costs one token more
--- for each ten projects.
+-- The next page follows (before_created_at, before_id). A search looks at 5,000 projects (about 10 ms); `searched_until` is the last of
+-- them if the page is not full. With predictions it costs one token more for each ten projects.
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
   with_predictions boolean default false, search text default '')
@@ -98,9 +95,7 @@ declare
   refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   return json_build_object(
     'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
     'rate', rate);
@@ -120,8 +115,7 @@ begin
 end $$;
 comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
 
--- `changes` has columns and their values; an omitted column keeps its value. With `versions` (times of updated_at, in milliseconds)
--- it changes only a project of one of them. The triggers on projects count the change and set updated_at.
+-- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -198,9 +192,8 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The film this Idempotency-Key created has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The film this Idempotency-Key created has been deleted since. Send a new key.');
   else
     insert into keyframe.films (id, title, description)
     values (request.resource_id, create_film.title, create_film.description)
@@ -243,9 +236,7 @@ declare
   refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
   if cardinality(shots) >= keyframe_private.projects_per_token() then
     rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
@@ -321,8 +312,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
 
--- Its projects stay, unless with_projects: then they are deleted too, or generation_in_progress is raised and nothing is. Definer, because
--- it locks the film before it reads the shots.
+-- With with_projects, a running prediction stops all of it (generation_in_progress). Definer: locks the film before it reads the shots.
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -1,5 +1,4 @@
--- The models that serve a step, how each one takes our inputs, and the default of each step. An administrator edits rows in Studio; no
--- deploy is needed. 95_shipped_rows.sql has the rows of a new database.
+-- The models that serve a step, and the default of each. An administrator edits rows in Studio. 95_shipped_rows.sql has the first ones.
 
 create table keyframe.models (
   step keyframe.generation_step not null,
@@ -112,8 +111,7 @@ begin
 end $$;
 comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
--- Predictions follow the name of their model. No foreign key: everybody's starts would wait for a transaction that holds the model. At the
--- end of the transaction, so that what was started meanwhile follows too; a start that commits later still fails when it is claimed.
+-- No foreign key: everybody's starts would wait for a transaction that holds the model. Deferred: starts of this time follow too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -1,5 +1,4 @@
--- Checks of a row of models: the controls that there are, the keys of each, and the rules between them. Every mistake is a sentence with
--- its path.
+-- Checks of a row of models: its controls, the keys of each, and the rules between them. A mistake is a sentence with its path.
 
 create function keyframe_private.has_shape(value jsonb, shape text)
 returns boolean language plpgsql immutable set search_path = '' as $$

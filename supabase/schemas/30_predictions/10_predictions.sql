@@ -3,8 +3,7 @@
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
--- A submit needs its model, a store the host and the model of the output (all models may have one host), a poll the provider. Claims take
--- tasks by resource, because thousands that wait for one must not hide those of another.
+-- A submit needs its model, a store the output's host and model, a poll the provider: thousands that wait for one hide no other's task.
 create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
@@ -90,9 +89,8 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue
--- contain. Free space still keeps five of six row versions on the same page, against one of eight without it. Vacuum runs at 2 %
--- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
+-- About five updates in the life of a row, none HOT (each sets status or next_attempt_at). Free space keeps five of six row versions on
+-- their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
@@ -174,8 +172,7 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, and follows the name of its model. Another's input changes only while it is queued and moves to
--- a model.
+-- An ended one is history, except `hidden` and its model's new name. Another's input changes only when it moves to a model while queued.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare

@@ -1,7 +1,6 @@
 -- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
 
--- No foreign keys: a row stays when its prediction, project or account is deleted. About three updates in the life of a row, of which
--- the last is HOT if its page has free space.
+-- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
   id bigint generated always as identity primary key,
   owner_id uuid not null,
@@ -88,8 +87,7 @@ begin
 end $$;
 comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
 
--- No run exists, also when the lease of the prediction has gone. Locks the prediction first, as all that records results. Does nothing
--- without an attempt.
+-- Also when the prediction's lease has gone. Locks the prediction first, as all that records results. No-op if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -101,8 +99,8 @@ begin
 end $$;
 comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
 
--- The submit of the run's attempt, unless that has another run or had none: then the run gets a row of its own, at the same prices and
--- whatever the budget, because it exists. A run from the provider's list names no attempt: is_found allows any that has no answer.
+-- A submit that has another run or had none leaves the run a row of its own, at the same prices and whatever the budget: it exists.
+-- A run from the provider's list names no attempt: is_found allows any that has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -137,8 +135,8 @@ exception when unique_violation then
 end $$;
 comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
 
--- A prediction leaves the queue, ends or is deleted. What is not submitted will not be. Provider runs of submits without an answer are
--- searched for, once no worker can be submitting any more. When it ends or is deleted, its provider runs that go on are cancelled.
+-- A prediction leaves the queue, ends or is deleted. Unanswered submits are searched for once no worker can be submitting any more.
+-- When it ends or is deleted, its provider runs that go on are cancelled.
 create function keyframe_private.abandon_submits()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -158,9 +156,8 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a text alone
--- does not. A claim commits before its submit, so every candidate for a run in the list is in the table. The search begins minutes before
--- the submit by the provider's clock; after an hour the provider deletes the inputs of runs.
+-- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. A claim commits before
+-- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin

@@ -5,8 +5,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   candidate keyframe.predictions;
 begin
-  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
-  -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
+  -- The project first, as when it is deleted. One that is being deleted counts as deleted: a start must not wait for a deletion.
   perform from keyframe.projects o
   where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
@@ -22,16 +21,14 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than
--- its bucket takes, and if its pixels are noted, which the API does after it has checked them.
+-- Storage checks neither an image's bytes nor, when it comes in chunks, its size: here it needs noted pixels and its bucket's size limit.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
   file record;
 begin
-  if keyframe_private.is_reference_path(path) is not true then
-    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
-  end if;
+  perform keyframe_private.raise_if(keyframe_private.is_reference_path(path) is not true, 'invalid_request',
+    'The path of an uploaded image must have the shape projects/<file_name>.');
   select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
@@ -101,21 +98,16 @@ begin
     where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
-    if control.value is null and not control.is_used then
-      perform keyframe_private.raise_error('unsupported_input',
-        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
-    end if;
+    perform keyframe_private.raise_if(control.value is null and not control.is_used, 'unsupported_input',
+      format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-        if other = any (used) or asked ? other then
-          perform keyframe_private.raise_error('unsupported_input',
-            format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
-        end if;
+        perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-        if not (other = any (used) or asked ? other) then
-          perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
-        end if;
+        perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
+          format('%s takes %s only together with %s.', chosen.model, control.name, other));
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
@@ -225,20 +217,16 @@ declare
   asked jsonb := input;
   unwanted text;
 begin
-  if jsonb_typeof(input) is distinct from 'object' then
-    perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
-  end if;
-  if input - keyframe_private.input_fields() <> '{}' then
-    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
-  end if;
+  perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
+  perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
+    'input has a field that no model has.');
 
   foreach unwanted in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
     when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
   loop
-    if input ->> unwanted is not null then
-      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
-    end if;
+    perform keyframe_private.raise_if(input ->> unwanted is not null, 'unsupported_input',
+      format('A %s is not made with a frame: leave out %s.', step, unwanted));
   end loop;
 
   if asked ->> 'prompt' is null then

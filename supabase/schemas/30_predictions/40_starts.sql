@@ -57,9 +57,7 @@ begin
   select p.* into project from keyframe.projects p
   where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -103,8 +101,7 @@ begin
   return new;
 end $$;
 
--- Refuses the identifier of an earlier prediction that left an event, a submit to the provider, or a file to remove: they
--- would be taken for those of the new one. After the insert, which has waited for a deletion under way.
+-- What an earlier prediction left would be taken for the new one's. After the insert, which has waited for a deletion under way.
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -124,11 +121,9 @@ begin
   return null;
 end $$;
 
--- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
--- so the long line of one owner costs the others nothing.
+-- Fairness: an owner has max_active_per_owner slots. Waiting rows are outside the index of the queue: a long line costs others nothing.
 
--- Valid only while the owner's lock `slots` is held: it serialises counting and filling. Work on predictions of several owners does not
--- wait for it: a transaction that stays open may hold up its own owner alone.
+-- Valid only while the owner's lock `slots` is held. An open transaction holds up its own owner alone.
 create function keyframe_private.free_slots(owner uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 begin

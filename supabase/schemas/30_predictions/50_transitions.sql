@@ -1,6 +1,5 @@
--- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call.
--- Every function with which a worker records a result has a lock_timeout: a transaction that somebody left open may hold what it
--- needs, and ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
+-- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
+-- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
 -- Also several moves at once. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.mark_running(
@@ -38,8 +37,8 @@ begin
 end $$;
 comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings.';
 
--- After a submit that may be billed, or for a model that costs more, it needs budget: without that the prediction fails. Only what was
--- released in this transaction (ended_at = now()) is still this prediction's: what an earlier one released, another start may hold.
+-- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
+-- one released, another start may hold.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -116,9 +115,7 @@ begin
   perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
   return true;
 exception when others or query_canceled or assert_failure then
-  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise;
-  end if;
+  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
   perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end $$;
@@ -219,8 +216,7 @@ comment on function keyframe_worker.poll_prediction_later is 'Releases a lease a
 
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
--- Takes no lock: as long as a prediction follows a run its state never moves backwards, so an update that changes nothing here changes
--- nothing later.
+-- Without a lock: the state of a run never moves backwards, so an update that changes nothing here changes nothing later.
 create function keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
@@ -238,9 +234,8 @@ begin
 end $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- `files` has each address with its path. The file is the first at `named`, or the first of the only list (or field) with files of the
--- step's kind: a paid run is stored although its model's row is wrong. Null: unclear. A file with another ending, or none, counts if none
--- has the right one.
+-- The file is the first at `named`, or the first of the only list with files of the step's kind: a paid run is stored although its
+-- model's row is wrong. Null: unclear. A file with another ending, or none, counts if none has the right one.
 create function keyframe_private.find_output(prediction keyframe.predictions, named text, files jsonb)
 returns text language plpgsql stable set search_path = '' as $$
 declare
@@ -341,11 +336,9 @@ end $$;
 comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
 -- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
--- follows; it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a
--- prediction follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the
--- prediction, 'text' when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure:
--- input_unreachable, interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its
--- path. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit.
+-- follows; it will be cancelled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
+-- input names the prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
+-- failure: input_unreachable, interrupted, content_rejected (at stage), or null. output_files: each file of the output, with its path.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,

@@ -1,5 +1,4 @@
--- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
--- checks the owner.
+-- Functions that api calls for predictions. Row-level security decides, or a definer function checks the owner.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
@@ -22,8 +21,7 @@ begin
 end $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
--- The columns are listed, so that a new column stays private until it is added here. json, not jsonb, here and in every function that
--- returns it: each layer of jsonb copies everything inside it, which took four fifths of the time of a page of projects.
+-- A new column stays private until it is listed here. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json language plpgsql stable security invoker set search_path = '' as $$
 begin
@@ -59,9 +57,8 @@ begin
   if request.replayed then
     select p.* into started from keyframe.predictions p
     where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
-    if not found then
-      perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
-    end if;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
   else
     insert into keyframe.predictions (id, project_id, step, input, model)
     values (
@@ -79,7 +76,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
 
--- Volatile, because it takes a token and locks the images that it checks. Definer, like start_prediction.
 create function keyframe.estimate_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -109,8 +105,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
 
--- Volatile, because it takes a token: PostgREST runs stable functions in a read-only transaction. Definer with the owner in the
--- query, because under a policy no condition on the step may use an index (enum_eq is not leakproof).
+-- Volatile, because it takes a token: PostgREST runs stable functions read-only. Definer, as list_projects.
 create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -128,8 +123,7 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
-  -- owner.
+  -- Checked after the query, so that the planner does not choose an index on the owner.
   if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
@@ -141,6 +135,19 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
 
+create function keyframe_private.lock_own_prediction(project uuid, prediction uuid)
+returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
+declare
+  wanted keyframe.predictions;
+begin
+  select p.* into wanted from keyframe.predictions p
+  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects())
+  for update;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
+  return wanted;
+end $$;
+comment on function keyframe_private.lock_own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
+
 -- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
@@ -151,15 +158,9 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  select p.* into wanted from keyframe.predictions p
-  where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
-  for update;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.status in ('succeeded', 'failed') then
-    perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
-  end if;
+  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
+    format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   if not request.replayed then
     perform keyframe_private.mark_canceled(wanted.id);
     select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
@@ -180,13 +181,8 @@ declare
   changed keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
-  where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
-  returning p.* into changed;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  end if;
+  changed := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id returning p.* into changed;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -194,8 +190,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
 
--- Definer, because users may not delete predictions; the query checks the owner. Triggers unselect it and queue its file for removal.
--- A start locks the frames that it uses: an earlier one is visible here, a later one does not find them.
+-- Definer, because users may not delete predictions. A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -206,21 +201,14 @@ declare
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
-  select p.* into wanted from keyframe.predictions p
-  where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
-    and p.project_id <> all (keyframe_private.deleted_projects())
-  for update;
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.completed_at is null then
-    perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
-  elsif exists (
+  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
+    'This generation is still running. Cancel it or wait for its end, then delete it.');
+  perform keyframe_private.raise_if(exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
     where i.source_prediction_id = wanted.id and p.completed_at is null
-  ) then
-    perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
-  end if;
+  ), 'generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);
@@ -230,8 +218,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Mostly they are the same, so each prediction is in the list once. All projects in one query: one query each took twice as long for a
--- film of 500 shots.
+-- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots.
 create function keyframe_private.step_predictions(projects keyframe.projects[])
 returns table (project_id uuid, predictions json) language plpgsql stable security definer set search_path = '' as $$
 declare

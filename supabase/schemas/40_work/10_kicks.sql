@@ -1,7 +1,6 @@
 -- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
 
--- Only acknowledged_at is updated, so no kick waits for another. A kick is invisible until its transaction commits, so others may
--- kick too. Unlogged, like pg_net's tables: after a crash its ids restart, and an old id would refer to another request.
+-- Only acknowledged_at is updated, so no kick waits for another. Unlogged, as pg_net's tables, whose ids restart after a crash.
 create unlogged table keyframe_private.kicks (
   id bigint generated always as identity primary key,
   function_name text not null,
@@ -22,8 +21,7 @@ create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
 alter table keyframe_private.kicks enable row level security;
 
--- New work needs no kick while its worker runs. Unlogged: after a crash no worker is running. Free space on the page keeps the update of
--- each claim in place.
+-- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
 create unlogged table keyframe_private.worker_heartbeats (
   function_name text primary key,
   alive_until timestamptz not null default '-infinity',
@@ -37,8 +35,7 @@ comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
--- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
--- It never fails the claim: without a heartbeat the sweep kicks a worker that runs already.
+-- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -104,8 +101,7 @@ exception when others then
 end $$;
 comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
 
--- It takes no lock: while a transaction that has kicked stays open, others may kick too. Times in the future are from before the clock was
--- set back.
+-- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare

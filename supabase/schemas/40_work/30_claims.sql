@@ -1,8 +1,7 @@
--- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When
--- that raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+-- Claiming tasks: due rows are locked without waiting, then leased by one statement for each kind. When that raises, they are leased one
+-- by one, and the one that raises is set aside: one bad row costs nobody else a claim.
 
--- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
--- statistic expects.
+-- `order by` and `limit` in the order of an index leave no cheaper plan than its first entry, however many rows a statistic expects.
 create function keyframe_private.has_due_task(at timestamptz)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
@@ -68,17 +67,15 @@ begin
         perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
     exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
 end $$;
 comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
 
--- A submit is in the ledger before it is made: its waiting row, which is locked too. What somebody holds, what is set aside and what is
--- exhausted is left out before the limit, so that many of them leave room for others. owner null: those of all owners but full_owners.
+-- What is locked, set aside or exhausted is left out before the limit, so that many of them leave room for others. A waiting submit is
+-- locked with its prediction. owner null: those of all owners but full_owners.
 create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
 returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer) language plpgsql volatile set search_path = '' as $$
 begin
@@ -153,10 +150,9 @@ begin
 end $$;
 comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
 
--- At most max_rows, of about 256 kB. room says how many more may begin at a resource: { all, new: of owners without an entry, each: of one
--- of those, owners: { id: count } }; the resource '' stands for those without an entry. Each resource leaves two rows, or an equal part, to
--- each that follows. Those that wait longest come first; among those late by seconds chance decides, because the first row of one may be a
--- row that nobody can take.
+-- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
+-- those, owners: { id: count } }; '' stands for those without an entry. Each resource leaves two rows, or an equal part, to each that
+-- follows. Longest wait first; among those late by seconds chance decides, because the first row of one may be one that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
 returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
 declare
@@ -309,8 +305,7 @@ begin
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes
--- it.
+-- The triggers of these rows wait at most 100 ms for a lock. Out of time, one row at a time shows which one takes it.
 create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -334,9 +329,7 @@ begin
         tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
         leased := leased || one;
       exception when others or query_canceled or assert_failure then
-        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-          raise; -- canceled by hand
-        end if;
+        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
         return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
       end;
     end loop;
@@ -354,8 +347,7 @@ comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind
 
 -- The call of `generate`: claims tasks, or waits for one that becomes due.
 
--- A check in the database costs a fraction of a call from outside, so it checks often; slow checks are spaced out to take a tenth of the
--- time at most. One call of each worker waits at a time; others return at once.
+-- A check here costs a fraction of a call; checks take a tenth of the time at most. One call of each worker waits, others return at once.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -377,8 +369,7 @@ begin
 end $$;
 comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
 
--- A lease expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. room: as choose_due
--- has it. one_by_one: after a claim that ran out of time.
+-- A lease expires at next_attempt_at: a worker that dies only delays a task. room: as choose_due has it. one_by_one: after a timeout.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   room jsonb default '{}', one_by_one boolean default false)

@@ -32,8 +32,7 @@ begin
 end $$;
 comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
 
--- Walks the index from owner to owner: one probe each, however long the line. Descending, because recent admissions leave dead entries at
--- the start of each owner's range.
+-- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid language plpgsql stable set search_path = '' as $$
 declare
@@ -52,8 +51,8 @@ begin
 end $$;
 comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- Looks at the waiting owners from a random id downwards, then from the top, at some twice: otherwise as many owners without a free slot as
--- it looks at would block all behind them. Leaves out owners whose slots are locked: their transaction fills them, or the next sweep does.
+-- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them. Owners whose slots
+-- are locked are left to that transaction, or the next sweep.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -74,9 +73,7 @@ begin
         perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
     exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;

@@ -55,8 +55,8 @@ begin
 end $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
 
--- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when
--- one is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
+-- expected: null when unknown. most: the model's ceiling then. prices: null when one is missing. A price of 0 is known whatever the
+-- quantity. No run costs more than a million dollars: a mistyped price is no failure.
 create function keyframe_private.most_cost(
   model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
 language plpgsql stable set search_path = '' as $$
@@ -145,8 +145,7 @@ begin
 end $$;
 comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
 
--- Valid while the owner's slots are locked: the owner's budget is exact. The sums of everybody lack what open transactions hold, so that
--- nobody waits for another owner.
+-- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
 create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -209,8 +208,8 @@ begin
 end $$;
 comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
 
--- A submit in the place of another that was released counts on the day of that one, and needs budget only if it can cost more. Where a
--- price counts the megapixels of the input, they are kept: its images may be deleted before it ends.
+-- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
+-- kept where a price counts them: its images may be deleted before it ends.
 create function keyframe_private.add_submit(
   p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -232,17 +231,15 @@ comment on function keyframe_private.add_submit is 'Adds the next submit of a pr
 create function keyframe_private.add_first_submit()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if (select s.spending_stopped from keyframe_private.settings s) then
-    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
-  end if;
+  perform keyframe_private.raise_if((select s.spending_stopped from keyframe_private.settings s), 'spending_stopped',
+    'The administrator has stopped new generations for now. Try again later.');
   perform keyframe_private.add_submit(new, new.attempt + 1);
   return null;
 end $$;
 
 -- What a submit has cost once it has ended.
 
--- Settled by what the provider counted, released where it does not bill, or unknown. A success without figures of the provider holds until
--- its prediction ends, because the file may tell them.
+-- A success without figures of the provider holds until its prediction ends, because the file may tell them.
 create function keyframe_private.settle_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare

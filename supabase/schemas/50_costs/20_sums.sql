@@ -1,7 +1,6 @@
 -- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
--- each day, step and model, and one for each day and project in project_costs.
+-- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
@@ -153,8 +152,7 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
--- when it is unknown. Null for another user's.
+-- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -216,9 +214,8 @@ declare
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  if last_day < first_day or last_day - first_day > 400 then
-    perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
-  end if;
+  perform keyframe_private.raise_if(last_day < first_day or last_day - first_day > 400, 'invalid_request',
+    'from must not be after to, and they may be at most 400 days apart.');
   if group_by = 'project' then
     groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else

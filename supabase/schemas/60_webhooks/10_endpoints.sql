@@ -1,5 +1,4 @@
--- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
--- events.
+-- Webhook endpoints: with owner_id, for that user's events; without it service-wide (a CRM), for all events.
 
 -- shared/contract/webhooks.ts has the same list for the API; test/db/schema/shared-rules.test.ts compares both.
 create function keyframe_private.event_types()
@@ -55,8 +54,8 @@ create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failin
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 alter table keyframe.webhook_endpoints enable row level security;
 
--- An endpoint's deliveries, possibly millions, and its test events have no foreign key to it: they are neither sent nor visible, and are
--- deleted in batches (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
+-- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
+-- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
 create table keyframe_private.deleted_endpoints (
   endpoint_id uuid primary key,
   deleted_at timestamptz not null default now()
@@ -93,9 +92,8 @@ begin
   return null;
 end $$;
 
--- Keeps enabled, disabled_at and disabled_reason consistent, so that one tick in Studio is enough. Switching an endpoint off and
--- on keeps failing_since: otherwise its owner could evade the limit of one request at a time and the disabling. An endpoint that
--- the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
+-- One tick in Studio is enough. failing_since survives off and on: otherwise the owner could evade the disabling. An endpoint that the
+-- service disabled gets webhook_disable_after once more, with one request at a time until its first success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -151,8 +149,7 @@ begin
   return null;
 end $$;
 
--- Creates the secret of a new endpoint. Refuses the identifier of an endpoint whose deliveries are still being deleted: the new
--- one would inherit them.
+-- An identifier whose deliveries are still being deleted is refused: the new endpoint would inherit them.
 create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -167,8 +164,7 @@ end $$;
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
-  -- created_at is the start of a transaction, so it cannot order two simultaneous rotations; the row without expires_at is the
-  -- current one.
+  -- created_at cannot order two simultaneous rotations; the row without expires_at is the current one.
   return array_remove(array(
     select v.decrypted_secret
     from keyframe_private.webhook_secrets s
@@ -194,8 +190,7 @@ begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
-    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them
-    -- the new one could not sign either.
+    -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
@@ -218,9 +213,8 @@ declare
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
-  if overlap_hours is null or overlap_hours not between 0 and 72 then
-    perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
-  end if;
+  perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
+    'overlapHours must be from 0 to 72.');
   if not request.replayed then
     perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
   end if;
@@ -229,9 +223,8 @@ begin
   from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found',
+    'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;

@@ -55,9 +55,8 @@ create table keyframe.webhook_deliveries (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
--- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
--- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
--- them in three million rows. Plans depend on statistics of how few rows are pending.
+-- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Every claim skips the dead entries of that
+-- small index: by default vacuum would run after 600,000 of them in three million rows.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
 comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
@@ -74,13 +73,11 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many
--- were delivered. No deduplication: entries of events written together would share one tuple, which is marked dead only when all of them
--- are, and claims would look up the dead ones each time.
+-- Pending deliveries by endpoint, in the order of the claim. No deduplication: entries of events written together would share a tuple,
+-- which is marked dead only when all of them are.
 create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
   where status = 'pending';
--- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
--- order leave full pages, in descending order half-empty ones.
+-- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
 alter table keyframe.webhook_deliveries enable row level security;
@@ -199,8 +196,7 @@ begin
   return null;
 end $$;
 
--- Delivery counts per endpoint and hour: reading a day of an endpoint reads 24 rows instead of every delivery.
--- docs/decisions/0014-endpoint-health-is-counted.md weighs the cost.
+-- Delivery counts per endpoint and hour: 24 rows for a day (docs/decisions/0014-endpoint-health-is-counted.md).
 
 create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
 
@@ -226,8 +222,8 @@ comment on column keyframe_private.webhook_hours.last_failure is 'The latest fai
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 alter table keyframe_private.webhook_hours enable row level security;
 
--- Each leaves its previous hour and outcome for the current ones; one that is being sent again has no outcome. Once for each statement: one
--- by one would update the same row thousands of times. Deliveries are locked before hours, and hours in order: no deadlock.
+-- A delivery leaves its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
+-- are locked before hours, and hours in order: no deadlock.
 create function keyframe_private.count_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -253,8 +249,7 @@ begin
   return null;
 end $$;
 
--- Counts each delivery once, in the hour (UTC) of its last attempt; one that is being sent again is in none. Hours without an attempt are
--- omitted. `last` is null before the first attempt. Definer, because users may not read the counts; the query names the owner.
+-- A delivery counts in the hour (UTC) of its last attempt; one that is being sent again in none. Hours without an attempt are omitted.
 create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -1,5 +1,5 @@
--- Lanes: the queue of an owner's deliveries, leased as a whole by one worker. A service-wide endpoint has a lane of its own. Only workers
--- write lanes, in short transactions; others insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
+-- Lanes: an owner's (or a service-wide endpoint's) queue of deliveries, leased as a whole by one worker. Only workers write lanes; others
+-- insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
 
 create table keyframe_private.lanes (
   id uuid primary key,
@@ -16,8 +16,7 @@ comment on column keyframe_private.lanes.token is 'Names the lease; null when th
 create index lanes_due_at_idx on keyframe_private.lanes (due_at);
 alter table keyframe_private.lanes enable row level security;
 
--- Marks a lane with pending deliveries. Insert-only, because the writer's transaction may stay open: it holds no row that another
--- writer or a worker needs.
+-- Insert-only: the writer's transaction may stay open, and holds no row that another writer or a worker needs.
 create table keyframe_private.lane_arrivals (
   id bigint generated always as identity primary key,
   lane_id uuid not null
@@ -47,8 +46,7 @@ begin
   return null;
 end $$;
 
--- Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes over arrivals that somebody
--- holds: a call that waits would come back without end while they are held.
+-- Ordered: a plan for any time would read all lanes. Passes over locked arrivals: a call that waits would return at once, again and again.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean language sql volatile set search_path = '' as $$
   select coalesce(
@@ -99,9 +97,7 @@ begin
         perform keyframe_private.put_lanes(array[lane], adds);
         written := written || lane.id;
       exception when others or query_canceled or assert_failure then
-        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-          raise;
-        end if;
+        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
         perform keyframe_private.set_aside('lane', lane.id::text, sqlstate, sqlerrm);
       end;
     end loop;
@@ -113,8 +109,7 @@ begin
 end $$;
 comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
 
--- A lane comes in the order of its last turn. A leased lane needs nothing: its holder looks for deliveries before it releases the lane,
--- under this lock.
+-- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
 create function keyframe_private.read_arrivals(at timestamptz, aside uuid[], one_by_one boolean)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -156,9 +151,8 @@ begin
 end $$;
 comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
 
--- The endpoints of a lane take turns. `lanes` has the form of claim_deliveries' `held`; one without room was just taken. The bodies have at
--- most max_bytes: the first one of each lane comes first.
--- plan_cache_mode: a session would keep a plan that was made while the tables were small.
+-- The endpoints of a lane take turns. `lanes`: as `held` of claim_deliveries. The bodies have at most max_bytes, the first of each lane
+-- first. plan_cache_mode: a session would keep a plan that was made while the tables were small.
 create function keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamptz)
 returns table (lane_id uuid, endpoint json) language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 begin
@@ -203,9 +197,9 @@ begin
 end $$;
 comment on function keyframe_private.fill_lanes is 'What lanes send next: a row for each endpoint that has something due.';
 
--- `held` has the lanes that the worker holds, [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the
--- deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given back. A lane
--- brings all that is due if that is at most small_lane, otherwise two: turns are short. What others have locked is left to the next call.
+-- held: [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the deliveries that the worker has, how
+-- many more it takes of an endpoint and of the lane, and the lane's rest when it is given back. A lane brings all that is due up to
+-- small_lane, otherwise two: turns are short. What others have locked is left to the next call.
 create function keyframe_private.claim_deliveries(
   held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz, one_by_one boolean)
 returns json language plpgsql volatile set search_path = '' as $$
@@ -222,8 +216,7 @@ declare
   endpoints json;
   kept uuid[]; -- own lanes of which the worker has something: deliveries to send, or that it is sending
 begin
-  -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
-  -- another worker has read.
+  -- 1. Locks the held lanes that are still the worker's, before any query for deliveries: that sees all arrivals that others have read.
   own := (
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
@@ -250,8 +243,7 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause
-  -- ends.
+  -- 4. Releases the others: due with their next delivery, behind the lanes that were served before them, not before their pause ends.
   perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
@@ -300,9 +292,8 @@ returns timestamptz language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
 
--- Each result: {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds}. Of an
--- attempt that two workers made, the first result counts. Sets failing_since of endpoints, and disables those that are gone or have failed
--- too long. An endpoint whose row somebody else has locked keeps its state until its next result. plan_cache_mode: as fill_lanes.
+-- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
+-- plan_cache_mode: as fill_lanes.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns integer language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 declare
@@ -356,8 +347,8 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
--- What is locked for longer than lock_timeout keeps back only its endpoint, and a delivery that raises, or takes all the time of the call,
--- only itself: it is set aside. `unrecorded`: [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
+-- A lock keeps back only its endpoint; a delivery that raises, or takes all the time, only itself: it is set aside. `unrecorded`:
+-- [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
 create function keyframe_private.record_attempts(
   results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
 language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
@@ -407,8 +398,8 @@ begin
 end $$;
 comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
--- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded. one_by_one: after a call that
--- failed. The time limit is below the one after which the worker gives up: what it sets aside is committed.
+-- heartbeat_ms null: the worker does not claim. one_by_one: after a call that failed. The time limit is below the worker's own, so that
+-- what it sets aside is committed. A claim that fails leaves recorded what is recorded.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
   wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000,
@@ -445,9 +436,7 @@ begin
       perform keyframe_private.kick_unless_running('deliver');
     end if;
   exception when others or query_canceled or assert_failure then
-    if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-      raise; -- canceled by hand
-    end if;
+    perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;

@@ -1,5 +1,4 @@
--- Functions that api calls for webhook endpoints: with the caller's token, or with the secret key for service-wide endpoints.
--- Definer, because users may not write these tables; each function finds its rows through managed_endpoint or by owner.
+-- Functions that api calls for webhook endpoints. Definer: users may not write these tables; managed_endpoint finds the caller's rows.
 
 create function keyframe_private.is_managed(owner uuid)
 returns boolean language sql stable set search_path = '' as $$
@@ -7,8 +6,7 @@ returns boolean language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
 
--- An OAuth client needs the right to manage. The lock does not block the foreign keys of new deliveries: creating a project does not wait
--- for a change of an endpoint.
+-- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
 create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -19,9 +17,7 @@ begin
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
   select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
   return wanted;
 end $$;
 comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
@@ -30,9 +26,7 @@ comment on function keyframe_private.managed_endpoint is 'Returns the endpoint i
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
-  if max_in_flight not between 1 and 8 then
-    perform keyframe_private.raise_error('invalid_request', 'maxInFlight must be from 1 to 8.');
-  end if;
+  perform keyframe_private.raise_if(max_in_flight not between 1 and 8, 'invalid_request', 'maxInFlight must be from 1 to 8.');
 end $$;
 comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight.';
 
@@ -175,9 +169,7 @@ begin
   select d.* into wanted from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_managed(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
   return wanted;
 end $$;
 comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
@@ -198,9 +190,7 @@ begin
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
   end if;
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
-  if not endpoint.enabled then
-    perform keyframe_private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
-  end if;
+  perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
   insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
   values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
     'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
@@ -227,8 +217,8 @@ declare
   refused keyframe_private.refusal;
 begin
   endpoint := keyframe_private.managed_endpoint(endpoint_id);
-  -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
-  -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
+  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
+  -- it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
   from (
     select w.delivery
@@ -291,8 +281,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
 
--- What was missed happened while the endpoint was disabled. Excludes what is past its retention or within a minute of it: waiting for a row
--- that is being pruned would end in an error. The oldest event is sent first.
+-- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
+-- would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$

@@ -1,5 +1,4 @@
--- Two private buckets: projects for uploads, of types that models take; keyframe-outputs for generated files, of types that browsers show.
--- Neither takes SVG or HTML, which run scripts.
+-- Two private buckets: projects for uploads, keyframe-outputs for generated files. Neither takes SVG or HTML, which run scripts.
 
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
   ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
@@ -8,8 +7,7 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
 
 -- Uploads of reference images.
 
--- Null for a file that was sent to Storage directly, unless its sender wrote a size: that distorts the sender's own video, and what
--- megapixels of input count.
+-- Null for a file that was sent to Storage directly, unless its sender wrote a size, which distorts only the sender's own video.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql stable set search_path = '' as $$
 begin
@@ -20,8 +18,7 @@ begin
 end $$;
 comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
--- Called before the body is read, and with an Idempotency-Key again with the hash of the body. The same key returns the same file, but each
--- sending takes a token, also one that is then refused for its content. Definer, because users may not write keys.
+-- Called before the body is read, and with an Idempotency-Key again with its hash. Each sending takes a token, also one that is refused.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -50,15 +47,12 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the
--- user's.
+-- Storage takes the owner of a file from the caller's token, and the secret key names nobody.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void language plpgsql volatile security invoker set search_path = '' as $$
 begin
   update storage.objects o set owner_id = user_id::text
   where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
-  if not found then
-    perform keyframe_private.raise_error('not_found', 'The uploaded image is gone. Upload it again.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'not_found', 'The uploaded image is gone. Upload it again.');
 end $$;
 comment on function keyframe.assign_upload is 'Gives an image that a server has uploaded to the user for whom it acts.';

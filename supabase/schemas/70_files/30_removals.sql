@@ -1,7 +1,6 @@
 -- Files that no row names are removed by `generate`, through Storage.
 
--- Recorded in the transaction that makes the file unused, because Storage deletes only through its own API, outside any transaction. Every
--- row is updated and deleted, never in place, and each claim must skip the dead entries until vacuum runs.
+-- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each claim must skip the dead entries until it runs.
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
@@ -185,8 +184,7 @@ declare
 begin
   for owner, names in
     with images as (
-      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless a server uploaded it for a user
-      -- and stopped before assign_upload.
+      -- A file without a user's id is an administrator's and is kept, unless a server stopped before assign_upload.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
       cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
@@ -205,8 +203,7 @@ begin
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
-    -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
-    -- recorded. An owner's open transaction leaves them to the next run.
+    -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
     continue when not keyframe_private.take_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', image.name from unnest(names) as image (name)

@@ -1,5 +1,4 @@
--- Views for administrators in Studio: the queue, webhook health, usage. security_invoker: readers need the rights on the tables,
--- so a mistaken grant on a view reveals nothing.
+-- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing.
 
 -- Both halves read active rows only, through the partial indexes of the queue.
 create view keyframe_private.admin_queue with (security_invoker = true) as

@@ -72,8 +72,7 @@ begin
 end $$;
 comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';
 
--- Deliveries with their attempts first, then as many test events that have no delivery any more: a locked delivery would hold up the
--- deletion of its event.
+-- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -95,8 +94,7 @@ begin
 end $$;
 comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
--- With what deleted endpoints left, counted hours after two days (an endpoint's last hour with its events), lanes unused for a day, and
--- expired secrets.
+-- Also what deleted endpoints left, hours after two days, lanes unused for a day, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -16,7 +16,7 @@ test("the types of events in SQL → are those of the contract, and webhook.test
 test("every error that a SQL function raises → has a code of the API", async () => {
   const codes = await db.sql<{ code: string; name: string }[]>`
     select distinct found[1] as code, p.oid::regproc::text as name
-    from pg_proc p, regexp_matches(p.prosrc, $$raise_error[(][[:space:]]*'([a-z_]+)'$$, 'g') as found
+    from pg_proc p, regexp_matches(p.prosrc, $$raise_(?:error[(]|if[(][^;]*?,)[[:space:]]*'([a-z_]+)',$$, 'g') as found
     where p.pronamespace::regnamespace::text like 'keyframe%'`;
   expect(codes.length).toBeGreaterThan(20);
   expect(codes.filter(({ code }) => !isErrorCode(code))).toEqual([]);
