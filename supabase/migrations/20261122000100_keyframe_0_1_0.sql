@@ -107,13 +107,12 @@ begin
 end $$;
 comment on function keyframe_private.raise_if_canceled is 'Raises a caught error again if somebody has canceled the statement, which its own time limit has not.';
 
--- The cause is another transaction, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return code in ('55P03', '40001', '40P01');
 end $$;
-comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only somebody else''s lock was in the way.';
+comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only another transaction''s lock was in the way: lock_not_available, serialization_failure, deadlock_detected.';
 
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
@@ -156,15 +155,13 @@ begin
 end $$;
 comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
 
--- Each UUID has 122 bits of the operating system's secure random numbers.
 create function keyframe_private.random_secret()
 returns text language sql volatile set search_path = '' as $$
   select 'whsec_' || encode(sha256(
     uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
 $$;
-comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes.';
+comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
--- Without waiting it returns false when somebody else holds the lock.
 create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -176,7 +173,7 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
+comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false when somebody else holds the lock.';
 
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -185,7 +182,6 @@ begin
 end $$;
 comment on function keyframe_private.wire_time is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
 
--- `at` continues a path.
 create function keyframe_private.json_entries(value jsonb)
 returns table (at text, key text, item jsonb) language plpgsql immutable set search_path = '' as $$
 begin
@@ -195,15 +191,14 @@ begin
     select format('[%s]', e.place - 1), null, e.value
     from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
 end $$;
-comment on function keyframe_private.json_entries is 'What a JSON value contains: of an object each key, of a list each place, of anything else nothing.';
+comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
--- JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$
 begin
   return least(coalesce(amount, 0), 9007199254740991);
 end $$;
-comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
+comment on function keyframe_private.exact_sum is 'A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.';
 
 -- Recent rows share index pages, which stay in memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
@@ -536,7 +531,6 @@ begin
 end $$;
 comment on function keyframe_private.rate_state is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 
--- Counts each insert of a project or film by a user against the rate limit, from the functions and from the Data API.
 create function keyframe_private.limit_creations()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -735,7 +729,6 @@ create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id)
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
 alter table keyframe.projects enable row level security;
 
--- An administrator's insert may leave out the owner while there is exactly one user.
 create function keyframe_private.complete_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -786,7 +779,6 @@ begin
   return new;
 end $$;
 
--- A shot is deleted: the film's version moves.
 create function keyframe_private.stamp_film_of_deleted_shot()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -852,7 +844,6 @@ begin
   return null;
 end $$;
 
--- Leaves out what others hold (a project that is being restored too) and what fails (set_aside).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -867,7 +858,7 @@ begin
   perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
 end $$;
-comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';
 
 -- supabase/schemas/10_projects/20_api.sql
 
@@ -1052,7 +1043,6 @@ begin
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
--- Definer, like create_project.
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1080,7 +1070,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.create_film is 'Creates a film of the caller, without shots.';
 
--- Definer with the owner in its query, like list_projects.
 create function keyframe.list_films(max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1099,7 +1088,6 @@ begin
 end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
 
--- Costs one token more for each ten shots.
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -1125,9 +1113,8 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
+comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step. Costs one token more for each ten shots.';
 
--- The film's other shots leave it; shots of other films leave those films.
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -1156,9 +1143,8 @@ begin
   from unnest(project_ids) with ordinality w (id, position)
   where p.id = w.id and p.film_position is distinct from w.position;
 end $$;
-comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order.';
+comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order. The film''s other shots leave it; shots of other films leave those films.';
 
--- `changes` and `versions` as for update_project. Definer: users may not write positions.
 create function keyframe.update_film(
   film_id uuid, changes jsonb default '{}', project_ids uuid[] default null, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1183,7 +1169,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project. Definer: users may not write positions.';
 
 -- With with_projects, a running prediction stops all of it (generation_in_progress). Definer: locks the film before it reads the shots.
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
@@ -1291,7 +1277,6 @@ begin
   return new;
 end $$;
 
--- A step is never without a default: a start that names no model would have none.
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -1422,7 +1407,6 @@ begin
 end $$;
 comment on function keyframe_private.control_values is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
 
--- Null, for a model without the control: no.
 create function keyframe_private.control_takes(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -1436,7 +1420,7 @@ begin
   end if;
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end $$;
-comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value.';
+comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value. A model without the control (null) takes none.';
 
 create function keyframe_private.shape_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
@@ -1538,7 +1522,6 @@ begin
 end $$;
 comment on function keyframe_private.meaning_mistakes is 'What is wrong between the controls of a model, when their shapes are right.';
 
--- Refuses a row that would send an input which the model ignores or refuses.
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -1582,7 +1565,6 @@ comment on column keyframe_private.model_prices.source is 'The address of the pa
 comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
 alter table keyframe_private.model_prices enable row level security;
 
--- Refuses a price that no run would have, with its mistakes, each a sentence with its path.
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -1649,13 +1631,12 @@ end $$;
 
 -- The list of models, with what the default of each step costs.
 
--- Against an unknown cost every run does.
 create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return asked_micros is null or coalesce(micros <= asked_micros, false);
 end $$;
-comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost.';
+comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost. Every run may replace one of unknown cost.';
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns bigint language plpgsql stable set search_path = '' as $$
@@ -1888,7 +1869,6 @@ insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images or was interrupted: it is submitted again
   ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
 
--- Refuses a move of the status that is not in prediction_moves.
 create function keyframe_private.guard_prediction_move()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -1951,7 +1931,6 @@ create index prediction_images_source_prediction_id_idx on keyframe_private.pred
   where source_prediction_id is not null;
 alter table keyframe_private.prediction_images enable row level security;
 
--- Also for a prediction whose rows in prediction_images are deleted.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
 begin
@@ -1963,17 +1942,15 @@ begin
     select 'reference', i.number::integer, i.path, null
     from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
 end $$;
-comment on function keyframe_private.images_of is 'The images that an input names.';
+comment on function keyframe_private.images_of is 'The images that an input names, also when the rows in prediction_images are deleted.';
 
--- A last frame comes only beside a first frame.
 create function keyframe_private.has_images(input jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image.';
+comment on function keyframe_private.has_images is 'Whether an input has an image. A last frame comes only beside a first frame.';
 
--- Writes prediction_images from the input of a new prediction.
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1987,7 +1964,6 @@ begin
   return null;
 end $$;
 
--- The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -2002,11 +1978,10 @@ begin
     where i.prediction_id = prediction
   );
 end $$;
-comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made the image is deleted.';
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
--- Null without a take.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -2019,7 +1994,7 @@ begin
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
-comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
+comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without a take.';
 
 create function keyframe_private.shown_takes(project uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$
@@ -2164,7 +2139,6 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
--- The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -2173,7 +2147,7 @@ begin
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
-comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
+comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
 
 -- Also when the prediction's lease has gone. Locks the prediction first, as all that records results. No-op if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
@@ -2350,7 +2324,6 @@ begin
 end $$;
 comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
 
--- `used` names the image controls that are used.
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
@@ -2394,7 +2367,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for.';
+comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for. `used` names the image controls that are used.';
 
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -2665,7 +2638,6 @@ begin
   return keyframe_private.resolve_start(new);
 end $$;
 
--- Gives a new prediction one of its owner's slots, or leaves it in the line.
 create function keyframe_private.admit_or_queue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -2765,7 +2737,6 @@ exception when others or query_canceled or assert_failure then
   return null;
 end $$;
 
--- Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable security invoker set search_path = '' as $$
 begin
@@ -2783,7 +2754,7 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
 
 -- supabase/schemas/30_predictions/50_transitions.sql
 
@@ -2816,7 +2787,6 @@ begin
 end $$;
 comment on function keyframe_private.mark_failed is 'active → failed.';
 
--- Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin
@@ -2824,7 +2794,7 @@ begin
     select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
     from keyframe_private.settings s), interval '1 minute');
 end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings.';
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';
 
 -- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
 -- one released, another start may hold.
@@ -2852,7 +2822,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
 
--- False when it has had max_runs provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -2874,7 +2843,7 @@ begin
   perform keyframe_private.add_next_submit(again);
   return true;
 end $$;
-comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing.';
+comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
 
 -- A submit in progress finds out when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
@@ -3628,7 +3597,6 @@ exception when others or assert_failure then
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
--- It never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3663,7 +3631,7 @@ exception when others then
   insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
   return false;
 end $$;
-comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
+comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
 
 -- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
@@ -3687,7 +3655,6 @@ begin
 end $$;
 comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
 
--- New work for generate: an admitted prediction, an output to store, a run to cancel.
 create function keyframe_private.kick_generate()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -3835,14 +3802,13 @@ begin
 end $$;
 comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
 
--- Or it was submitted as often as attempt can count.
 create function keyframe_private.is_exhausted(prediction keyframe.predictions)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end $$;
-comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
+comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause. Also when attempt can count no further.';
 
 -- What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
 create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
@@ -3926,7 +3892,6 @@ begin
 end $$;
 comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
 
--- Walks the index of predictions from resource to resource: one probe each, however many of them wait.
 create function keyframe_private.due_resources(at timestamptz)
 returns table (resource text, due_at timestamptz) language plpgsql volatile set search_path = '' as $$
 declare
@@ -3949,7 +3914,7 @@ begin
   return query
     select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
 end $$;
-comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
+comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when: one probe of the index for each resource, however many rows wait.';
 
 -- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
 -- those, owners: { id: count } }; '' stands for those without an entry. Each resource leaves two rows, or an equal part, to each that
@@ -4204,7 +4169,6 @@ comment on function keyframe_worker.claim_predictions is 'Leases due tasks for l
 
 -- The sweep finds overdue work, so a lost kick only delays it.
 
--- At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4234,7 +4198,7 @@ begin
       ) d
     ) t);
 end $$;
-comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
+comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often. At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.';
 
 -- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
@@ -4285,7 +4249,6 @@ begin
 end $$;
 comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- It waits for nobody, another sweep included: it leaves out what others hold, and what one row raises.
 create function keyframe_private.sweep()
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4299,7 +4262,7 @@ begin
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end $$;
-comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron. Waits for nobody: leaves out what others hold, and rows that raise.';
 
 -- supabase/schemas/50_costs/10_run_costs.sql
 
@@ -4315,7 +4278,6 @@ begin
 end $$;
 comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
 
--- Providers count the megapixels of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the size of one is unknown.
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -4326,9 +4288,8 @@ begin
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of the images in an input.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown.';
 
--- A run makes one file.
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -4340,9 +4301,8 @@ begin
     when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
   end; -- hardware_second: only the run shows it
 end $$;
-comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown.';
+comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown. A run makes one file.';
 
--- Null when neither the provider's metrics nor the file say it.
 create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -4358,7 +4318,7 @@ begin
     when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
   end;
 end $$;
-comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
+comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file; null when neither says it.';
 
 -- expected: null when unknown. most: the model's ceiling then. prices: null when one is missing. A price of 0 is known whatever the
 -- quantity. No run costs more than a million dollars: a mistyped price is no failure.
@@ -4494,7 +4454,6 @@ comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget
 comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 
--- Waits for nobody: if two race, one insert is enough.
 create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4511,7 +4470,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
+comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start. Waits for nobody: if two race, one insert is enough.';
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
@@ -4532,7 +4491,6 @@ begin
 end $$;
 comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
 
--- The first submit of a new prediction. The lock of _130_admit makes the budget exact.
 create function keyframe_private.add_first_submit()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4662,7 +4620,6 @@ comment on column keyframe_private.costs.settled_micros is 'What the others have
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
--- Leaves out merged rows that others have locked: then there are several for a while.
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -4707,7 +4664,7 @@ begin
   ) c
   group by c.owner_id, c.day, c.project_id;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''.';
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''. Leaves out merged rows that others have locked: then there are several for a while.';
 
 create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -4898,7 +4855,6 @@ comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former 
 comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
 alter table keyframe_private.deleted_endpoints enable row level security;
 
--- Runs for every deletion: by the owner, by an administrator, or with the account.
 create function keyframe_private.record_deleted_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4906,7 +4862,6 @@ begin
   return null;
 end $$;
 
--- Limits an owner to 20 endpoints.
 create function keyframe_private.limit_endpoints()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4974,7 +4929,6 @@ begin
 end $$;
 comment on function keyframe_private.add_webhook_secret is 'Creates the current secret of an endpoint, stored only in the Vault.';
 
--- Deletes a secret from the Vault with its row.
 create function keyframe_private.delete_vault_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4993,7 +4947,6 @@ begin
   return null;
 end $$;
 
--- Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -5008,7 +4961,7 @@ exception when others then
   raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
   return '{}';
 end $$;
-comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three.';
+comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.';
 
 create function keyframe_private.webhook_secret(endpoint uuid)
 returns text language sql stable security definer set search_path = '' as $$
@@ -5016,7 +4969,6 @@ returns text language sql stable security definer set search_path = '' as $$
 $$;
 comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
--- The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.
 create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -5033,7 +4985,7 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id.';
+comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
@@ -5179,7 +5131,6 @@ create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 alter table keyframe.webhook_attempts enable row level security;
 
--- False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -5202,7 +5153,7 @@ begin
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end $$;
-comment on function keyframe_private.emit_event is 'Writes an event and its deliveries.';
+comment on function keyframe_private.emit_event is 'Writes an event and its deliveries. False: the event exists already.';
 
 -- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
 create function keyframe_private.emit_project_created()
@@ -5225,7 +5176,6 @@ begin
   return null;
 end $$;
 
--- generation.succeeded and generation.failed.
 create function keyframe_private.emit_generation_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5253,7 +5203,6 @@ begin
   return null;
 end $$;
 
--- budget.exhausted.
 create function keyframe_private.emit_budget_exhausted()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5630,7 +5579,6 @@ comment on function keyframe_private.claim_deliveries is 'Claims deliveries for 
 
 -- Recording the results of requests in batches, and scheduling retries.
 
--- Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
@@ -5641,7 +5589,7 @@ returns timestamptz language sql volatile set search_path = '' as $$
   from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o), array_fill(interval '5 minutes', array[attempts])) as schedule) s
   where attempts <= cardinality(s.schedule)
 $$;
-comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
+comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
 
 -- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- plan_cache_mode: as fill_lanes.
@@ -5821,13 +5769,12 @@ begin
 end $$;
 comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
 
--- Administrators may set up to 100 by hand.
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
   perform keyframe_private.raise_if(max_in_flight not between 1 and 8, 'invalid_request', 'maxInFlight must be from 1 to 8.');
 end $$;
-comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight.';
+comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight. Administrators may set up to 100 by hand.';
 
 create function keyframe.create_webhook_endpoint(
   url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,
@@ -5973,7 +5920,6 @@ begin
 end $$;
 comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
 
--- Also when the endpoint's event_types exclude it, but not when it is disabled.
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6002,9 +5948,8 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
 end $$;
-comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller.';
+comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller, also when its event_types exclude it, but not when it is disabled.';
 
--- Newest first. The next page follows (before_created_at, before_id).
 create function keyframe.list_webhook_deliveries(
   endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20, before_created_at timestamptz default null,
   before_id uuid default null, event_type text default null)
@@ -6040,7 +5985,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id).';
 
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -6056,7 +6001,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_webhook_delivery is 'One delivery of the caller with its attempts.';
 
--- The retry schedule begins again.
 create function keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6078,7 +6022,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
+comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
 -- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
 -- would end in an error. The oldest event is sent first.
@@ -6243,7 +6187,6 @@ returns void language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
 
--- A prediction ends while its output is being copied.
 create function keyframe_private.remove_partial_output()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6251,7 +6194,6 @@ begin
   return null;
 end $$;
 
--- Removes their outputs, and the reference images that no other prediction and no project uses.
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6281,7 +6223,6 @@ begin
   return null;
 end $$;
 
--- A project is deleted: removes its reference image, unless a prediction or another project uses it.
 create function keyframe_private.remove_deleted_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6328,7 +6269,6 @@ begin
 end $$;
 comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
--- Files that are used again are kept.
 create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -6351,9 +6291,8 @@ begin
   return case when leased is not null then
     array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end $$;
-comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task.';
+comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task, except files that are used again.';
 
--- `refused`: a list of {bucket, name}.
 create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
 returns integer language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -6370,7 +6309,7 @@ begin
   get diagnostics counted = row_count;
   return counted;
 end $$;
-comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done. `refused`: a list of {bucket, name}.';
 
 -- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
@@ -7205,7 +7144,6 @@ exception when others then
 end $$;
 comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
 
--- By default it deletes them. `key` is an expression.
 create function keyframe_private.prune_rows(
   name text, key text, condition text, max_rows integer, verb text default 'delete',
   work text default 'delete from %s o where o.ctid = any ($1)')
@@ -7222,7 +7160,7 @@ begin
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside. Deletes them by default. `key` is an SQL expression.';
 
 -- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
@@ -7265,7 +7203,6 @@ begin
 end $$;
 comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
--- Leaves out what others hold, and what fails (set_aside).
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -7288,7 +7225,7 @@ begin
   perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches.';
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).';
 
 -- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
@@ -7563,45 +7500,38 @@ select step, position, model, label, vendor, shutdown_at::timestamptz, controls:
 from unnest(array['first-frame', 'last-frame']::keyframe.generation_step[]) as step
 cross join (values
   (10, 'google/nano-banana-2', 'Nano Banana 2', 'Google', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 14},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]},
     "resolution": {"field": "resolution", "values": ["1K", "2K", "4K"], "default": "1K"}
   }', '{"output_format": "png", "google_search": false, "image_search": false}', ''),
   (20, 'black-forest-labs/flux-2-pro', 'FLUX.2 Pro', 'Black Forest Labs', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "input_images", "list": true, "max": 8},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "input_images", "list": true, "max": 8},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5"]},
     "resolution": {"field": "resolution", "values": ["0.5 MP", "1 MP", "2 MP", "4 MP"], "default": "1 MP"},
     "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"output_format": "png"}', 'The price grows with the reference images.'),
   (30, 'bytedance/seedream-4.5', 'Seedream 4.5', 'ByteDance', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 14},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "21:9"]},
     "resolution": {"field": "size", "values": ["2K", "4K"], "default": "2K"}
   }', '{"sequential_image_generation": "disabled", "max_images": 1}', ''),
   (40, 'google/nano-banana-pro', 'Nano Banana Pro', 'Google', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 14},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]},
     "resolution": {"field": "resolution", "values": ["1K", "2K", "4K"], "default": "2K"}
   }', '{"output_format": "png", "allow_fallback_model": false}', ''),
   (50, 'bytedance/seedream-4', 'Seedream 4', 'ByteDance', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 10},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 10},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "21:9"]},
     "resolution": {"field": "size", "values": ["1K", "2K", "4K"], "default": "2K"}
   }', '{"sequential_image_generation": "disabled", "max_images": 1}', ''),
   (60, 'black-forest-labs/flux-kontext-pro', 'FLUX.1 Kontext Pro', 'Black Forest Labs', null, '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "input_image", "max": 1},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "input_image", "max": 1},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9", "9:21", "2:1", "1:2"]},
     "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"output_format": "png"}', ''),
   (70, 'google/nano-banana', 'Nano Banana', 'Google', '2027-03-15', '{
-    "prompt": {"field": "prompt"},
-    "referenceImages": {"field": "image_input", "list": true, "max": 10},
+    "prompt": {"field": "prompt"}, "referenceImages": {"field": "image_input", "list": true, "max": 10},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]}
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
@@ -7609,30 +7539,23 @@ cross join (values
 -- Video models. Where frames and reference images exclude each other, the row has no referenceImages: a video starts from a frame.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
-    "referenceImages": {"field": "reference_images", "list": true, "max": 5},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "firstFrame": {"field": "start_image"},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]}, "referenceImages": {"field": "reference_images", "list": true, "max": 5},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}
   }', '{}', 'Takes seven images, the frames included. <<<image_1>>> in the prompt stands for the first reference image.'),
   ('video', 20, 'google/veo-3.1-fast', 'Veo 3.1 Fast', 'Google', 'yes', '{
-    "prompt": {"field": "prompt"},
-    "negativePrompt": {"field": "negative_prompt"},
-    "firstFrame": {"field": "image"},
+    "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{}', ''),
   ('video', 30, 'pixverse/pixverse-v6', 'PixVerse V6', 'PixVerse', 'unknown', '{
-    "prompt": {"field": "prompt"},
-    "negativePrompt": {"field": "negative_prompt"},
-    "firstFrame": {"field": "image"},
+    "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"]},
     "resolution": {"field": "quality", "values": ["360p", "540p", "720p", "1080p"], "default": "720p"},
@@ -7641,101 +7564,78 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
     "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"generate_multi_clip_switch": false}', ''),
   ('video', 40, 'kwaivgi/kling-v3-video', 'Kling 3.0', 'Kuaishou', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
-    "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image"}, "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}
   }', '{}', ''),
   ('video', 50, 'kwaivgi/kling-v2.6', 'Kling 2.6', 'Kuaishou', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
     "firstFrame": {"field": "start_image"},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}
   }', '{}', 'Takes no last frame.'),
   ('video', 60, 'kwaivgi/kling-v2.5-turbo-pro', 'Kling 2.5 Turbo Pro', 'Kuaishou', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
-    "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image"}, "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
   }', '{}', ''),
   ('video', 70, 'kwaivgi/kling-v2.1', 'Kling 2.1', 'Kuaishou', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2500},
-    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "prompt": {"field": "prompt", "maxLength": 2500}, "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
     "firstFrame": {"field": "start_image", "required": true},
     "lastFrame": {"field": "end_image", "needs": ["firstFrame"], "forces": {"resolution": "1080p"}},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro"}, "order": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
   }', '{}', 'A last frame is possible in 1080p alone.'),
   ('video', 80, 'minimax/hailuo-02', 'Hailuo 02', 'MiniMax', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2000},
-    "firstFrame": {"field": "first_frame_image"},
+    "prompt": {"field": "prompt", "maxLength": 2000}, "firstFrame": {"field": "first_frame_image"},
     "lastFrame": {"field": "last_frame_image"},
     "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
     "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
   }', '{}', 'Ten seconds are possible in 768p alone.'),
   ('video', 90, 'minimax/hailuo-2.3', 'Hailuo 2.3', 'MiniMax', 'unknown', '{
-    "prompt": {"field": "prompt", "maxLength": 2000},
-    "firstFrame": {"field": "first_frame_image"},
+    "prompt": {"field": "prompt", "maxLength": 2000}, "firstFrame": {"field": "first_frame_image"},
     "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
     "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
   }', '{}', 'Takes no last frame. Ten seconds are possible in 768p alone.'),
   ('video', 100, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
-    "prompt": {"field": "prompt"},
-    "negativePrompt": {"field": "negative_prompt"},
-    "firstFrame": {"field": "image"},
+    "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{}', 'Twice the price of Veo 3.1 Fast.'),
   ('video', 110, 'prunaai/p-video', 'P-Video', 'Pruna AI', 'unknown', '{
-    "prompt": {"field": "prompt"},
-    "firstFrame": {"field": "image"},
-    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "1:1"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 15, 20], "default": 5},
-    "audio": {"field": "save_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "save_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"draft": false, "fps": 24}', 'The lowest price: for drafts.'),
   ('video', 120, 'bytedance/seedance-2.5', 'Seedance 2.5', 'ByteDance', 'no', '{
-    "prompt": {"field": "prompt"},
-    "firstFrame": {"field": "image"},
-    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30], "default": 5},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{"aspect_ratio": "adaptive", "output_format": "mp4", "watermark": false}', 'Refuses photographic faces, also generated ones.'),
   ('video', 130, 'bytedance/seedance-2.0', 'Seedance 2.0', 'ByteDance', 'no', '{
-    "prompt": {"field": "prompt"},
-    "firstFrame": {"field": "image"},
-    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{}', 'Refuses photographic faces, also generated ones.'),
   ('video', 140, 'bytedance/seedance-2.0-fast', 'Seedance 2.0 Fast', 'ByteDance', 'no', '{
-    "prompt": {"field": "prompt"},
-    "firstFrame": {"field": "image"},
-    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
-    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
-    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
   }', '{}', 'Refuses photographic faces, also generated ones.');
 
 insert into keyframe.step_defaults (step, model) values

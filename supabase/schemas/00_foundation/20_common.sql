@@ -36,13 +36,12 @@ begin
 end $$;
 comment on function keyframe_private.raise_if_canceled is 'Raises a caught error again if somebody has canceled the statement, which its own time limit has not.';
 
--- The cause is another transaction, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return code in ('55P03', '40001', '40P01');
 end $$;
-comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only somebody else''s lock was in the way.';
+comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only another transaction''s lock was in the way: lock_not_available, serialization_failure, deadlock_detected.';
 
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
@@ -85,15 +84,13 @@ begin
 end $$;
 comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
 
--- Each UUID has 122 bits of the operating system's secure random numbers.
 create function keyframe_private.random_secret()
 returns text language sql volatile set search_path = '' as $$
   select 'whsec_' || encode(sha256(
     uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
 $$;
-comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes.';
+comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
--- Without waiting it returns false when somebody else holds the lock.
 create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -105,7 +102,7 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
+comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false when somebody else holds the lock.';
 
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$
@@ -114,7 +111,6 @@ begin
 end $$;
 comment on function keyframe_private.wire_time is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
 
--- `at` continues a path.
 create function keyframe_private.json_entries(value jsonb)
 returns table (at text, key text, item jsonb) language plpgsql immutable set search_path = '' as $$
 begin
@@ -124,15 +120,14 @@ begin
     select format('[%s]', e.place - 1), null, e.value
     from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
 end $$;
-comment on function keyframe_private.json_entries is 'What a JSON value contains: of an object each key, of a list each place, of anything else nothing.';
+comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
--- JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$
 begin
   return least(coalesce(amount, 0), 9007199254740991);
 end $$;
-comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
+comment on function keyframe_private.exact_sum is 'A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.';
 
 -- Recent rows share index pages, which stay in memory, and pruning empties whole pages. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()

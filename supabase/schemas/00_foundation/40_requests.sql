@@ -198,7 +198,6 @@ begin
 end $$;
 comment on function keyframe_private.rate_state is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 
--- Counts each insert of a project or film by a user against the rate limit, from the functions and from the Data API.
 create function keyframe_private.limit_creations()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

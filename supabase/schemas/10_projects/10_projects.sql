@@ -95,7 +95,6 @@ create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id)
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
 alter table keyframe.projects enable row level security;
 
--- An administrator's insert may leave out the owner while there is exactly one user.
 create function keyframe_private.complete_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -146,7 +145,6 @@ begin
   return new;
 end $$;
 
--- A shot is deleted: the film's version moves.
 create function keyframe_private.stamp_film_of_deleted_shot()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -212,7 +210,6 @@ begin
   return null;
 end $$;
 
--- Leaves out what others hold (a project that is being restored too) and what fails (set_aside).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -227,4 +224,4 @@ begin
   perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
 end $$;
-comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';

@@ -179,7 +179,6 @@ begin
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
--- Definer, like create_project.
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -207,7 +206,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.create_film is 'Creates a film of the caller, without shots.';
 
--- Definer with the owner in its query, like list_projects.
 create function keyframe.list_films(max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -226,7 +224,6 @@ begin
 end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
 
--- Costs one token more for each ten shots.
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare
@@ -252,9 +249,8 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
+comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step. Costs one token more for each ten shots.';
 
--- The film's other shots leave it; shots of other films leave those films.
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -283,9 +279,8 @@ begin
   from unnest(project_ids) with ordinality w (id, position)
   where p.id = w.id and p.film_position is distinct from w.position;
 end $$;
-comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order.';
+comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order. The film''s other shots leave it; shots of other films leave those films.';
 
--- `changes` and `versions` as for update_project. Definer: users may not write positions.
 create function keyframe.update_film(
   film_id uuid, changes jsonb default '{}', project_ids uuid[] default null, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -310,7 +305,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project. Definer: users may not write positions.';
 
 -- With with_projects, a running prediction stops all of it (generation_in_progress). Definer: locks the film before it reads the shots.
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)

@@ -68,7 +68,6 @@ begin
   return new;
 end $$;
 
--- A step is never without a default: a start that names no model would have none.
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin

@@ -66,7 +66,6 @@ begin
 end $$;
 comment on function keyframe_private.control_values is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
 
--- Null, for a model without the control: no.
 create function keyframe_private.control_takes(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -80,7 +79,7 @@ begin
   end if;
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end $$;
-comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value.';
+comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value. A model without the control (null) takes none.';
 
 create function keyframe_private.shape_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
 returns setof text language plpgsql immutable set search_path = '' as $$
@@ -182,7 +181,6 @@ begin
 end $$;
 comment on function keyframe_private.meaning_mistakes is 'What is wrong between the controls of a model, when their shapes are right.';
 
--- Refuses a row that would send an input which the model ignores or refuses.
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare

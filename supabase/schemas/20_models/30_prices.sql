@@ -24,7 +24,6 @@ comment on column keyframe_private.model_prices.source is 'The address of the pa
 comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
 alter table keyframe_private.model_prices enable row level security;
 
--- Refuses a price that no run would have, with its mistakes, each a sentence with its path.
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -91,13 +90,12 @@ end $$;
 
 -- The list of models, with what the default of each step costs.
 
--- Against an unknown cost every run does.
 create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return asked_micros is null or coalesce(micros <= asked_micros, false);
 end $$;
-comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost.';
+comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost. Every run may replace one of unknown cost.';
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns bigint language plpgsql stable set search_path = '' as $$

@@ -162,7 +162,6 @@ insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images or was interrupted: it is submitted again
   ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
 
--- Refuses a move of the status that is not in prediction_moves.
 create function keyframe_private.guard_prediction_move()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -225,7 +224,6 @@ create index prediction_images_source_prediction_id_idx on keyframe_private.pred
   where source_prediction_id is not null;
 alter table keyframe_private.prediction_images enable row level security;
 
--- Also for a prediction whose rows in prediction_images are deleted.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
 begin
@@ -237,17 +235,15 @@ begin
     select 'reference', i.number::integer, i.path, null
     from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
 end $$;
-comment on function keyframe_private.images_of is 'The images that an input names.';
+comment on function keyframe_private.images_of is 'The images that an input names, also when the rows in prediction_images are deleted.';
 
--- A last frame comes only beside a first frame.
 create function keyframe_private.has_images(input jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image.';
+comment on function keyframe_private.has_images is 'Whether an input has an image. A last frame comes only beside a first frame.';
 
--- Writes prediction_images from the input of a new prediction.
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -261,7 +257,6 @@ begin
   return null;
 end $$;
 
--- The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
@@ -276,11 +271,10 @@ begin
     where i.prediction_id = prediction
   );
 end $$;
-comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made the image is deleted.';
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
--- Null without a take.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
@@ -293,7 +287,7 @@ begin
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
-comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
+comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without a take.';
 
 create function keyframe_private.shown_takes(project uuid)
 returns uuid[] language plpgsql stable set search_path = '' as $$

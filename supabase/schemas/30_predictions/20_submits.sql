@@ -76,7 +76,6 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
--- The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -85,7 +84,7 @@ begin
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
-comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
+comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
 
 -- Also when the prediction's lease has gone. Locks the prediction first, as all that records results. No-op if attempt is null.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)

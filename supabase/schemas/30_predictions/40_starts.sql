@@ -84,7 +84,6 @@ begin
   return keyframe_private.resolve_start(new);
 end $$;
 
--- Gives a new prediction one of its owner's slots, or leaves it in the line.
 create function keyframe_private.admit_or_queue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -184,7 +183,6 @@ exception when others or query_canceled or assert_failure then
   return null;
 end $$;
 
--- Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable security invoker set search_path = '' as $$
 begin
@@ -202,4 +200,4 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';

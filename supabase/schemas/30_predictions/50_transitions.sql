@@ -27,7 +27,6 @@ begin
 end $$;
 comment on function keyframe_private.mark_failed is 'active → failed.';
 
--- Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval language plpgsql volatile set search_path = '' as $$
 begin
@@ -35,7 +34,7 @@ begin
     select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
     from keyframe_private.settings s), interval '1 minute');
 end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings.';
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';
 
 -- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
 -- one released, another start may hold.
@@ -63,7 +62,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
 
--- False when it has had max_runs provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -85,7 +83,7 @@ begin
   perform keyframe_private.add_next_submit(again);
   return true;
 end $$;
-comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing.';
+comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
 
 -- A submit in progress finds out when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)

@@ -64,7 +64,6 @@ exception when others or assert_failure then
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
--- It never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -99,7 +98,7 @@ exception when others then
   insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
   return false;
 end $$;
-comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
+comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
 
 -- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
 create function keyframe_private.kick_unless_running(function_name text)
@@ -123,7 +122,6 @@ begin
 end $$;
 comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
 
--- New work for generate: an admitted prediction, an output to store, a run to cancel.
 create function keyframe_private.kick_generate()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -34,14 +34,13 @@ begin
 end $$;
 comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
 
--- Or it was submitted as often as attempt can count.
 create function keyframe_private.is_exhausted(prediction keyframe.predictions)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end $$;
-comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
+comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause. Also when attempt can count no further.';
 
 -- What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
 create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
@@ -125,7 +124,6 @@ begin
 end $$;
 comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
 
--- Walks the index of predictions from resource to resource: one probe each, however many of them wait.
 create function keyframe_private.due_resources(at timestamptz)
 returns table (resource text, due_at timestamptz) language plpgsql volatile set search_path = '' as $$
 declare
@@ -148,7 +146,7 @@ begin
   return query
     select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
 end $$;
-comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
+comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when: one probe of the index for each resource, however many rows wait.';
 
 -- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
 -- those, owners: { id: count } }; '' stands for those without an entry. Each resource leaves two rows, or an equal part, to each that

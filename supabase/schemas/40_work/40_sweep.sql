@@ -1,6 +1,5 @@
 -- The sweep finds overdue work, so a lost kick only delays it.
 
--- At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -30,7 +29,7 @@ begin
       ) d
     ) t);
 end $$;
-comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
+comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often. At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.';
 
 -- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
@@ -81,7 +80,6 @@ begin
 end $$;
 comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- It waits for nobody, another sweep included: it leaves out what others hold, and what one row raises.
 create function keyframe_private.sweep()
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -95,4 +93,4 @@ begin
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end $$;
-comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron. Waits for nobody: leaves out what others hold, and rows that raise.';

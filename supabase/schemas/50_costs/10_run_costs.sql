@@ -10,7 +10,6 @@ begin
 end $$;
 comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
 
--- Providers count the megapixels of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the size of one is unknown.
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -21,9 +20,8 @@ begin
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of the images in an input.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown.';
 
--- A run makes one file.
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -35,9 +33,8 @@ begin
     when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
   end; -- hardware_second: only the run shows it
 end $$;
-comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown.';
+comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null: unknown. A run makes one file.';
 
--- Null when neither the provider's metrics nor the file say it.
 create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
@@ -53,7 +50,7 @@ begin
     when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
   end;
 end $$;
-comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
+comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file; null when neither says it.';
 
 -- expected: null when unknown. most: the model's ceiling then. prices: null when one is missing. A price of 0 is known whatever the
 -- quantity. No run costs more than a million dollars: a mistyped price is no failure.
@@ -189,7 +186,6 @@ comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget
 comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 
--- Waits for nobody: if two race, one insert is enough.
 create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -206,7 +202,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
+comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start. Waits for nobody: if two race, one insert is enough.';
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
@@ -227,7 +223,6 @@ begin
 end $$;
 comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
 
--- The first submit of a new prediction. The lock of _130_admit makes the budget exact.
 create function keyframe_private.add_first_submit()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

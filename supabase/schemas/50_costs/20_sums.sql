@@ -74,7 +74,6 @@ comment on column keyframe_private.costs.settled_micros is 'What the others have
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
--- Leaves out merged rows that others have locked: then there are several for a while.
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -119,7 +118,7 @@ begin
   ) c
   group by c.owner_id, c.day, c.project_id;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''.';
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''. Leaves out merged rows that others have locked: then there are several for a while.';
 
 create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
 returns void language plpgsql volatile set search_path = '' as $$

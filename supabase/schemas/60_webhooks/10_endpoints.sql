@@ -65,7 +65,6 @@ comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former 
 comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
 alter table keyframe_private.deleted_endpoints enable row level security;
 
--- Runs for every deletion: by the owner, by an administrator, or with the account.
 create function keyframe_private.record_deleted_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -73,7 +72,6 @@ begin
   return null;
 end $$;
 
--- Limits an owner to 20 endpoints.
 create function keyframe_private.limit_endpoints()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -141,7 +139,6 @@ begin
 end $$;
 comment on function keyframe_private.add_webhook_secret is 'Creates the current secret of an endpoint, stored only in the Vault.';
 
--- Deletes a secret from the Vault with its row.
 create function keyframe_private.delete_vault_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -160,7 +157,6 @@ begin
   return null;
 end $$;
 
--- Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -175,7 +171,7 @@ exception when others then
   raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
   return '{}';
 end $$;
-comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three.';
+comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three. Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.';
 
 create function keyframe_private.webhook_secret(endpoint uuid)
 returns text language sql stable security definer set search_path = '' as $$
@@ -183,7 +179,6 @@ returns text language sql stable security definer set search_path = '' as $$
 $$;
 comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
--- The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.
 create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -200,7 +195,7 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id.';
+comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)

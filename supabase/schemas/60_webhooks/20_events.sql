@@ -110,7 +110,6 @@ create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 alter table keyframe.webhook_attempts enable row level security;
 
--- False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -133,7 +132,7 @@ begin
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end $$;
-comment on function keyframe_private.emit_event is 'Writes an event and its deliveries.';
+comment on function keyframe_private.emit_event is 'Writes an event and its deliveries. False: the event exists already.';
 
 -- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
 create function keyframe_private.emit_project_created()
@@ -156,7 +155,6 @@ begin
   return null;
 end $$;
 
--- generation.succeeded and generation.failed.
 create function keyframe_private.emit_generation_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -184,7 +182,6 @@ begin
   return null;
 end $$;
 
--- budget.exhausted.
 create function keyframe_private.emit_budget_exhausted()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -279,7 +279,6 @@ comment on function keyframe_private.claim_deliveries is 'Claims deliveries for 
 
 -- Recording the results of requests in batches, and scheduling retries.
 
--- Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(
   attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz language sql volatile set search_path = '' as $$
@@ -290,7 +289,7 @@ returns timestamptz language sql volatile set search_path = '' as $$
   from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o), array_fill(interval '5 minutes', array[attempts])) as schedule) s
   where attempts <= cardinality(s.schedule)
 $$;
-comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
+comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
 
 -- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- plan_cache_mode: as fill_lanes.

@@ -22,13 +22,12 @@ begin
 end $$;
 comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
 
--- Administrators may set up to 100 by hand.
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
   perform keyframe_private.raise_if(max_in_flight not between 1 and 8, 'invalid_request', 'maxInFlight must be from 1 to 8.');
 end $$;
-comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight.';
+comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight. Administrators may set up to 100 by hand.';
 
 create function keyframe.create_webhook_endpoint(
   url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,
@@ -174,7 +173,6 @@ begin
 end $$;
 comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
 
--- Also when the endpoint's event_types exclude it, but not when it is disabled.
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -203,9 +201,8 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
 end $$;
-comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller.';
+comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller, also when its event_types exclude it, but not when it is disabled.';
 
--- Newest first. The next page follows (before_created_at, before_id).
 create function keyframe.list_webhook_deliveries(
   endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20, before_created_at timestamptz default null,
   before_id uuid default null, event_type text default null)
@@ -241,7 +238,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id).';
 
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -257,7 +254,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_webhook_delivery is 'One delivery of the caller with its attempts.';
 
--- The retry schedule begins again.
 create function keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -279,7 +275,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
+comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
 -- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
 -- would end in an error. The oldest event is sent first.

@@ -44,7 +44,6 @@ returns void language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
 
--- A prediction ends while its output is being copied.
 create function keyframe_private.remove_partial_output()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -52,7 +51,6 @@ begin
   return null;
 end $$;
 
--- Removes their outputs, and the reference images that no other prediction and no project uses.
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -82,7 +80,6 @@ begin
   return null;
 end $$;
 
--- A project is deleted: removes its reference image, unless a prediction or another project uses it.
 create function keyframe_private.remove_deleted_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -129,7 +126,6 @@ begin
 end $$;
 comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
--- Files that are used again are kept.
 create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 declare
@@ -152,9 +148,8 @@ begin
   return case when leased is not null then
     array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end $$;
-comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task.';
+comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task, except files that are used again.';
 
--- `refused`: a list of {bucket, name}.
 create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
 returns integer language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -171,7 +166,7 @@ begin
   get diagnostics counted = row_count;
   return counted;
 end $$;
-comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done. `refused`: a list of {bucket, name}.';
 
 -- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)

@@ -53,7 +53,6 @@ exception when others then
 end $$;
 comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
 
--- By default it deletes them. `key` is an expression.
 create function keyframe_private.prune_rows(
   name text, key text, condition text, max_rows integer, verb text default 'delete',
   work text default 'delete from %s o where o.ctid = any ($1)')
@@ -70,7 +69,7 @@ begin
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside. Deletes them by default. `key` is an SQL expression.';
 
 -- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
@@ -113,7 +112,6 @@ begin
 end $$;
 comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
--- Leaves out what others hold, and what fails (set_aside).
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -136,7 +134,7 @@ begin
   perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches.';
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).';
 
 -- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
