@@ -186,10 +186,12 @@ create function keyframe_private.json_entries(value jsonb)
 returns table (at text, key text, item jsonb) language plpgsql immutable set search_path = '' as $$
 begin
   return query
-    select '.' || e.key, e.key, e.value from jsonb_each(case jsonb_typeof(json_entries.value) when 'object' then json_entries.value else '{}' end) e
+    select '.' || e.key, e.key, e.value
+      from jsonb_each(case jsonb_typeof(json_entries.value) when 'object' then json_entries.value else '{}' end) e
     union all
     select format('[%s]', e.place - 1), null, e.value
-    from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
+    from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end)
+       with ordinality e (value, place);
 end $$;
 comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
@@ -467,7 +469,8 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
-  perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
+  perform keyframe_private.require_client_may(coalesce(needed,
+    case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.take_call();
   if take_token.route_class in ('create', 'generate', 'change') then
     perform from auth.users u where u.id = caller for key share;
@@ -856,7 +859,8 @@ begin
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
-    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
+    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
+      max_rows);
 end $$;
 comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';
 
@@ -961,7 +965,8 @@ begin
   select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   return json_build_object(
-    'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
+    'project', to_json(wanted), 'predictions',
+      coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
     'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -973,7 +978,8 @@ create function keyframe_private.refuse_changed(kind text, is_own boolean)
 returns void language plpgsql stable set search_path = '' as $$
 begin
   if is_own then
-    perform keyframe_private.raise_error('precondition_failed', format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
+    perform keyframe_private.raise_error('precondition_failed',
+      format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
   end if;
   perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
 end $$;
@@ -987,8 +993,10 @@ declare
   refused keyframe_private.refusal;
 begin
   update keyframe.projects p
-  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
-    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id,
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
+    selected_video_id, film_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
+      c.selected_last_frame_id,
       c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
@@ -1158,7 +1166,8 @@ begin
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.refuse_changed('film',
+      exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -1186,7 +1195,8 @@ begin
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.refuse_changed('film',
+      exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
@@ -1271,7 +1281,8 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   perform from keyframe.models m where m.step = new.step and m.model = new.model and m.enabled for share;
   if not found then
-    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.', new.step, new.model
+    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.',
+      new.step, new.model
       using errcode = 'check_violation', constraint = 'default_is_enabled';
   end if;
   return new;
@@ -1280,7 +1291,8 @@ end $$;
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.', old.step, old.step
+  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+    old.step, old.step
     using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end $$;
 
@@ -1361,7 +1373,7 @@ end $$;
 comment on function keyframe_private.has_shape is 'Whether a JSON value has the shape that a mistake names.';
 
 create function keyframe_private.known_controls()
-returns table (name text, kind text, shape text, only_video boolean, needed text, why text) language sql immutable set search_path = '' as $$
+returns table (name text, kind text, shape text, only_video boolean, needs text, why text) language sql immutable set search_path = '' as $$
   values
     ('prompt', 'text', null, false, null, null),
     ('negativePrompt', 'text', null, false, null, null),
@@ -1416,7 +1428,8 @@ begin
     return jsonb_typeof(value) in ('string', 'number', 'boolean') and keyframe_private.control_values(control) @> value;
   elsif control ?| array['min', 'max'] then
     return jsonb_typeof(value) = 'number' and value::numeric = trunc(value::numeric)
-      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric) and coalesce((control ->> 'max')::numeric, value::numeric);
+      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric)
+        and coalesce((control ->> 'max')::numeric, value::numeric);
   end if;
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end $$;
@@ -1429,7 +1442,7 @@ begin
     with known as (
       select k.* from keyframe_private.known_controls() k where shape_mistakes.step = 'video' or not k.only_video
     ), control as (
-      select 'controls.' || e.key as path, e.key as name, e.item, k.kind, k.shape, k.needed, k.why, k.shape like '%integer' as is_number,
+      select 'controls.' || e.key as path, e.key as name, e.item, k.kind, k.shape, k.needs, k.why, k.shape like '%integer' as is_number,
         e.item ? 'values' as has_values, e.item ?| array['min', 'max'] as has_limit
       from keyframe_private.json_entries(controls) e left join known k on k.name = e.key
       where e.key is not null
@@ -1457,12 +1470,14 @@ begin
     union all select 'controls.prompt is missing.' where not controls ? 'prompt'
     union all select 'controls.firstFrame is missing.' where not controls ? 'firstFrame' and shape_mistakes.step = 'video'
     union all select case when c.kind is not null then c.path || ' must be an object.' else
-        format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step, (select string_agg(k.name, ', ') from known k)) end
+        format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step,
+          (select string_agg(k.name, ', ') from known k)) end
       from control c where c.kind is null or not keyframe_private.has_shape(c.item, 'an object')
     union all select format('%s.%s is missing: %s.', c.path, needed.key, needed.why)
-      from control c cross join lateral (values ('field', 'the model''s field'), (c.needed, c.why)) needed (key, why)
+      from control c cross join lateral (values ('field', 'the model''s field'), (c.needs, c.why)) needed (key, why)
       where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? needed.key
-    union all select c.path || case when c.is_number then ' must have either values, or min and max.' else ' must have values, and no min or max.' end
+    union all select c.path || case when c.is_number then ' must have either values, or min and max.'
+        else ' must have values, and no min or max.' end
       from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
         and case when c.is_number and not c.has_values then not c.item ?& array['min', 'max'] else not c.has_values or c.has_limit end
     union all select e.path || e.mistake from entry e where e.mistake is not null
@@ -1471,7 +1486,8 @@ begin
           format(' cannot stand in an object: a value must be %s. Use a list.', e.value_shape)
         else format(' must be %s.', e.shape) end
       from element e
-      where not keyframe_private.has_shape(e.item, e.shape) or e.is_value and not keyframe_private.has_shape(to_jsonb(e.ours), e.value_shape)
+      where not keyframe_private.has_shape(e.item, e.shape) or e.is_value
+        and not keyframe_private.has_shape(to_jsonb(e.ours), e.value_shape)
     union all select e.path || ' is listed twice.' from element e
       where e.ours is null and exists (select from keyframe_private.json_entries(e.list) o where o.item = e.item and o.at < e.at);
 end $$;
@@ -1515,7 +1531,8 @@ begin
     union all select format('%s must be another control of this model, not %s.', n.path, n.other) from named n
       where n.other = n.name or not controls ? n.other
     union all select format('%s must be firstFrame, lastFrame or referenceImages, not %s.', n.path, n.other) from named n
-      where n.key = 'omitWith' and n.other <> n.name and controls ? n.other and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
+      where n.key = 'omitWith' and n.other <> n.name and controls ? n.other
+        and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
     union all select f.path || ' is no other control of this model.' from forced f where f.other = f.name or not controls ? f.other
     union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
       where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
@@ -1525,7 +1542,8 @@ comment on function keyframe_private.meaning_mistakes is 'What is wrong between 
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  mistakes text := (select string_agg(m, ' ' order by m collate "C") from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
+  mistakes text := (select string_agg(m, ' ' order by m collate "C")
+    from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
 begin
   if mistakes is null then
     select string_agg(m, ' ' order by m collate "C") into mistakes from keyframe_private.meaning_mistakes(new.controls, new.fixed) m;
@@ -1590,7 +1608,8 @@ begin
       end
       from jsonb_each(new.applies_to) a
       union all
-      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
+      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.',
+        o.id, o.applies_to)
       from keyframe_private.model_prices o
       where o.model = new.model and o.metric = new.metric and o.id <> new.id and o.applies_to <> new.applies_to
         and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(new.applies_to))
@@ -1598,7 +1617,8 @@ begin
     ) found (mistake);
   end if;
   if mistakes is not null then
-    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed', hint = 'docs/costs.md has the metrics.';
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed',
+      hint = 'docs/costs.md has the metrics.';
   end if;
   return new;
 end $$;
@@ -1692,7 +1712,8 @@ begin
         'notes', m.notes,
         'controls', (
           select jsonb_object_agg(c.key, jsonb_strip_nulls(
-            c.value - array['field', 'list', 'order', 'omitWith'] || jsonb_build_object('values', keyframe_private.control_values(c.value))))
+            c.value - array['field', 'list', 'order', 'omitWith']
+              || jsonb_build_object('values', keyframe_private.control_values(c.value))))
           from jsonb_each(m.controls) c)
       ) order by m.position, m.model), '[]')
       from keyframe.models m where m.step = s.step and m.enabled
@@ -1767,14 +1788,18 @@ create table keyframe.predictions (
   constraint frames_are_predictions check (
     input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
     and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
-  constraint video_has_a_first_frame check (step <> 'video' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
-  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
-  constraint only_video_has_a_last_frame check (step = 'video' or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
+  constraint video_has_a_first_frame check (step <> 'video'
+    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
+  constraint first_frame_builds_on_no_frame check (step <> 'first-frame'
+    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
+  constraint only_video_has_a_last_frame check (step = 'video'
+    or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
   constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
     check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
-  constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded') or started_at is not null),
+  constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded')
+    or started_at is not null),
   constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
@@ -1788,7 +1813,8 @@ create table keyframe.predictions (
   constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded
     check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
   constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
-  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
+  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
+    and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
     least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
@@ -1847,7 +1873,8 @@ create index predictions_active_owner_idx on keyframe.predictions (owner_id) whe
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
-create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
+create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url),
+  next_attempt_at)
   where admitted_at is not null and completed_at is null;
 -- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
@@ -2041,7 +2068,8 @@ begin
     where p.id = selected.id and p.project_id = new.id and p.step = selected.step
     for key share; -- it is not deleted before this transaction ends
     if not found then
-      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
+      perform keyframe_private.raise_error('not_found',
+        format('There is no %s prediction %s in this project.', selected.step, selected.id));
     end if;
     perform keyframe_private.require_success(take);
   end loop;
@@ -2053,7 +2081,8 @@ create function keyframe_private.unselect_deleted_take()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   update keyframe.projects p
-  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id),
+    selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
       selected_video_id = nullif(p.selected_video_id, old.id)
   where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
   return null;
@@ -2094,14 +2123,16 @@ create table keyframe_private.provider_submits (
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
   constraint search_has_a_task check ((search_task is null) = (search_due_at is null)),
-  constraint search_only_while_unanswered check (search_due_at is null or (submitted_at is not null and answered_at is null and ended_at is null)),
+  constraint search_only_while_unanswered check (search_due_at is null
+    or (submitted_at is not null and answered_at is null and ended_at is null)),
   constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
   -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
-  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000 and cost_micros between 0 and 1000000000000)
+  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
+    and cost_micros between 0 and 1000000000000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
@@ -2143,7 +2174,8 @@ create function keyframe_private.end_submit(submit bigint, how text, measured js
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null,
+    search_task = null, cancel_due_at = null,
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
@@ -2240,7 +2272,8 @@ comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no o
 create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin
-  perform keyframe_private.end_submit(s.id, case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
+  perform keyframe_private.end_submit(s.id,
+    case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits s
   where s.prediction_id = record_search_ended.prediction_id and s.attempt between first_attempt and last_attempt and s.is_unanswered;
   return found;
@@ -2266,7 +2299,8 @@ begin
   if candidate.id is null then
     perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
   elsif candidate.step = 'video' then
-    perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
+    perform keyframe_private.raise_error('unsupported_input',
+      format('The prediction %s is a video. Name a first frame or a last frame.', frame));
   end if;
   perform keyframe_private.require_success(candidate);
 end $$;
@@ -2286,9 +2320,11 @@ begin
   join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+    perform keyframe_private.raise_error('not_found',
+      'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
   elsif file.bytes > file.most then
-    perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
+    perform keyframe_private.raise_error('unsupported_input',
+      format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
       path, ceil(file.bytes / 1048576.0), file.most / 1048576));
   elsif file.bytes is null or file.width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
@@ -2353,7 +2389,8 @@ begin
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
         perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
-          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.',
+            chosen.model, control.name, other));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
         perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
@@ -2362,7 +2399,8 @@ begin
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
       and not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
+      perform keyframe_private.refuse_input(chosen,
+        format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
         keyframe_private.describe_control(control.rule)), control.name, control.value);
     end if;
   end loop;
@@ -2393,7 +2431,8 @@ begin
     loop
       if complete -> forced.name <> forced.value then
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name, forced.value #>> '{}',
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name,
+            forced.value #>> '{}',
           keyframe_private.quote_value(complete ->> forced.name)));
       end if;
       complete := complete || jsonb_build_object(forced.name, forced.value);
@@ -2456,7 +2495,8 @@ comment on function keyframe_private.resolve_frame is 'A frame as fields of an i
 -- Immutable, so the plan of a session has the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
-  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
+    'referenceImagePaths']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 comment on function keyframe_private.input_fields is 'The fields that an input can have.';
@@ -2506,7 +2546,8 @@ begin
   if step = 'video' then
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
     if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
-      perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+      perform keyframe_private.raise_error('frame_not_ready',
+        'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
     end if;
   end if;
   return asked;
@@ -2521,7 +2562,8 @@ declare
   images constant jsonb := jsonb_build_object(
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
     'referenceImagePaths', asked -> 'referenceImagePaths')
-    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath', 'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
+      'lastFrameImagePath', asked -> 'lastFrameImagePath'));
   values_asked jsonb := jsonb_strip_nulls(asked - array[
     'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
   -- A last frame keeps the look of the first frame, which is one of its references.
@@ -2535,7 +2577,8 @@ declare
   ], null);
 begin
   if reference_count > most then
-    perform keyframe_private.refuse_input(chosen, format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
+    perform keyframe_private.refuse_input(chosen,
+      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
       'referenceImages');
   end if;
@@ -2563,7 +2606,8 @@ begin
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
   if not found then
-    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+    perform keyframe_private.raise_error('unsupported_input',
+      format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -2587,7 +2631,8 @@ begin
   for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
     begin
       if keyframe_private.costs_no_more(
-        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros, asked_micros)
+        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros,
+          asked_micros)
       then
         return candidate;
       end if;
@@ -2669,7 +2714,8 @@ begin
       select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
         and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
-    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
   end if;
   return null;
 end $$;
@@ -3061,20 +3107,24 @@ begin
       elsif output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
           'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), 500),
+          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)),
+            500),
           row_now.model,
           ', which has ' || named), false);
       end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
+        'The provider finished without an output. Run the step again.', true);
     when 'failed' then
       if failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
+          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
+            stage => apply_provider_state.stage);
       elsif failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, failure, keyframe_private.max_failures()) then
           return true;
         end if;
-        return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+        return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
+          'The provider could not read the images of this step. Run the step again.', true);
       elsif failure = 'interrupted' then
         -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
         if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
@@ -3084,9 +3134,11 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_failed',
         coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was canceled at the provider. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
+        'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_aborted', 'The provider gave the run up before it started. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
+        'The provider gave the run up before it started. Run the step again.', true);
     else
       raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
   end case;
@@ -3197,7 +3249,8 @@ begin
   end if;
   update keyframe.predictions p
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
+      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0,
+        retry_reason = 'model_unavailable',
       next_attempt_at = now(), updated_at = now()
   where p.id = row_now.id
   returning p.* into row_now;
@@ -3356,7 +3409,8 @@ begin
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted),
+    'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -3369,7 +3423,8 @@ declare
   wanted keyframe.predictions;
 begin
   select p.* into wanted from keyframe.predictions p
-  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects())
+  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
   return wanted;
@@ -3410,7 +3465,8 @@ declare
   refused keyframe_private.refusal;
 begin
   changed := keyframe_private.lock_own_prediction(project_id, prediction_id);
-  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id returning p.* into changed;
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id
+  returning p.* into changed;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -3486,13 +3542,15 @@ declare
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid() and p.deleted_at is null) then
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()
+    and p.deleted_at is null) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   -- One statement for each, so that each plan walks along its own index.
   if only_takes then
     page := array(
-      select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+      select t.take from unnest(
+        case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
       cross join lateral (
         select p as take, p.created_at, p.id from keyframe.predictions p
         where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
@@ -3573,7 +3631,8 @@ create function keyframe_private.record_heartbeat(function_name text, heartbeat_
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   at constant timestamptz := clock_timestamp();
-  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
+    else '-infinity' end;
 begin
   -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
   insert into keyframe_private.worker_heartbeats (function_name, claimed_at)
@@ -3788,7 +3847,8 @@ begin
     order by s.cancel_due_at limit 1) <= at, false)
   or (coalesce((
       select r.due_at from keyframe_private.file_removals r
-      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)) order by r.due_at limit 1) <= at, false)
+      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at))
+      order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end $$;
 comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
@@ -4051,7 +4111,8 @@ begin
     where s.id = any (ids) returning s.*
   )
   select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step,
+    'model', c.model,
     'search_attempt', c.attempt, 'search_since', c.submitted_at
   ))
   into tasks from claimed c;
@@ -4104,7 +4165,8 @@ begin
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
   if kind = 'remove' and tasks is not null then -- one task of all its files
-    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+    return next tasks[1] || jsonb_build_object('files',
+      (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
   else
     return query select unnest(tasks);
   end if;
@@ -4384,7 +4446,8 @@ declare
   next_month constant date := (month + interval '1 month')::date;
 begin
   return query
-  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held), b.ends::timestamp at time zone 'UTC'
+  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held),
+    b.ends::timestamp at time zone 'UTC'
   from keyframe_private.settings s
   left join keyframe_private.owner_budgets o on o.owner_id = owner
   cross join lateral (values
@@ -4417,17 +4480,20 @@ declare
   budget record;
 begin
   if not exists (select from keyframe_private.settings) then
-    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+    perform keyframe_private.raise_error('spending_stopped',
+      'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
   end if;
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
-      perform keyframe_private.raise_error('price_unknown', 'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
+      perform keyframe_private.raise_error('price_unknown',
+        'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
-        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros,
+          'resetsAt', keyframe_private.wire_time(budget.resets_at))
           || case when budget.scope = 'owner' then jsonb_build_object(
             'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
             'availableMicros', budget.available_micros) else '{}' end)::text);
@@ -4484,7 +4550,8 @@ begin
   if (cost.most_micros <= released.most_micros) is not true then
     perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
   end if;
-  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, metrics)
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
+    most_micros, metrics)
   values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
     (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
@@ -4705,7 +4772,8 @@ begin
     select json_build_object(
       'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
       'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0
+          else s.most_micros end)) end,
       'currency', 'USD',
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
@@ -4719,7 +4787,8 @@ create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge',
+      'select keyframe_private.merge_cost_rows($1)');
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
 
@@ -4765,8 +4834,10 @@ begin
     groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else
     select json_agg(g order by g.key) into groups from (
-      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
-        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
+        sum(c.predictions) as predictions,
+        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
+          keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
@@ -4821,7 +4892,8 @@ create table keyframe.webhook_endpoints (
   constraint times_are_in_years_of_four_digits check (
     least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z'
       and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
-  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null)
+    and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
 comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
@@ -4876,7 +4948,8 @@ end $$;
 create function keyframe_private.refuse_changed_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.raise_error('invalid_request', 'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+  perform keyframe_private.raise_error('invalid_request',
+    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
   return null;
 end $$;
 
@@ -4925,7 +4998,8 @@ declare
   secret text := keyframe_private.random_secret();
 begin
   insert into keyframe_private.webhook_secrets (id, endpoint_id, vault_secret_id)
-  values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
+  values (add_webhook_secret.id, endpoint,
+    vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
 end $$;
 comment on function keyframe_private.add_webhook_secret is 'Creates the current secret of an endpoint, stored only in the Vault.';
 
@@ -4941,7 +5015,8 @@ create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id) then
-    perform keyframe_private.raise_error('invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
   end if;
   perform keyframe_private.add_webhook_secret(new.id);
   return null;
@@ -4979,7 +5054,8 @@ begin
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
-      perform keyframe_private.raise_error('invalid_request', 'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
+      perform keyframe_private.raise_error('invalid_request',
+        'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
     end if;
     update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
@@ -5171,7 +5247,8 @@ begin
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
   if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
-    perform keyframe_private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
   end if;
   return null;
 end $$;
@@ -5183,7 +5260,8 @@ declare
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
     || jsonb_strip_nulls(jsonb_build_object(
-      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+      'requestedModel', nullif(new.requested_model, new.model),
+      'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
   cost constant json := keyframe_private.cost_json(new.id);
 begin
   if cost is not null then
@@ -5253,7 +5331,8 @@ begin
     (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1))[1],
     (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1 and (c.outcome).error is not null))[1]
   from (
-    select n.endpoint_id, n.status, 1 as change, row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
+    select n.endpoint_id, n.status, 1 as change,
+      row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
     from changed_to n where n.last_attempt_at is not null
     union all
     select o.endpoint_id, o.status, -1, row(o.last_attempt_at, o.last_status_code, o.last_error)::keyframe_private.attempt_outcome
@@ -5262,7 +5341,8 @@ begin
   group by 1, 2
   order by 1, 2
   on conflict (endpoint_id, hour) do update
-    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
+    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying,
+      exhausted = h.exhausted + excluded.exhausted,
         last_attempt = greatest(h.last_attempt, excluded.last_attempt), last_failure = greatest(h.last_failure, excluded.last_failure);
   return null;
 end $$;
@@ -5276,7 +5356,8 @@ declare
   endpoints jsonb;
 begin
   perform keyframe_private.require_client_may('manage');
-  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
+    '[]')
   into endpoints
   from keyframe.webhook_endpoints e
   left join lateral (
@@ -5350,8 +5431,10 @@ end $$;
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean language sql volatile set search_path = '' as $$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at) order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at) order by l.due_at limit 1), false)
+    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at)
+      order by a.id limit 1 for update skip locked),
+    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at)
+      order by l.due_at limit 1), false)
 $$;
 comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
 
@@ -5423,7 +5506,8 @@ begin
   perform keyframe_private.write_lanes(array(
     select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
       from (select distinct lane_id from keyframe_private.lane_arrivals) a
-    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one, adds => true);
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one,
+      adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
@@ -5471,7 +5555,8 @@ begin
       offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
   ), due as (
     select e.*, d.*,
-      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth, count(*) over (partition by e.lane_id) as of_lane
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth,
+        count(*) over (partition by e.lane_id) as of_lane
     from endpoint e
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at,
@@ -5553,7 +5638,8 @@ begin
   from keyframe_private.lanes l, (
     select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
     from jsonb_array_elements(own) o) r
-  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)), one_by_one);
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)),
+    one_by_one);
 
   -- 5. Renews the leases of the kept lanes.
   wanted := array(
@@ -5586,7 +5672,8 @@ returns timestamptz language sql volatile set search_path = '' as $$
     s.schedule[attempts] * (0.8 + random() * 0.4),
     case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
   -- Without settings no attempt is the last one.
-  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o), array_fill(interval '5 minutes', array[attempts])) as schedule) s
+  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o),
+    array_fill(interval '5 minutes', array[attempts])) as schedule) s
   where attempts <= cardinality(s.schedule)
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
@@ -5612,7 +5699,8 @@ begin
   ), changed as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
-        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
+        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted'
+          else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
@@ -5690,9 +5778,11 @@ begin
       end if;
     end;
   end loop;
-  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id,
+    'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
   into unrecorded
-  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
+  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer,
+    endpoint_id text)
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end $$;
 comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
@@ -5729,7 +5819,8 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at, one_by_one);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at,
+      one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -5896,7 +5987,8 @@ begin
   return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
     select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
     from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]')) || (
-    select jsonb_build_object('body', v.payload::text, 'project_id', v.project_id, 'prediction_id', v.prediction_id, 'project_title', p.title)
+    select jsonb_build_object('body', v.payload::text, 'project_id', v.project_id, 'prediction_id', v.prediction_id,
+      'project_title', p.title)
     from keyframe.webhook_events v
     left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
     where v.id = delivery.event_id);
@@ -5932,7 +6024,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true,
+      'rate', request.rate);
   end if;
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
@@ -5963,7 +6056,8 @@ begin
   endpoint := keyframe_private.managed_endpoint(endpoint_id);
   -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
   -- it starts at infinity, so that every plan is such a walk.
-  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
+  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
+    '[]') into listed
   from (
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
@@ -7356,7 +7450,8 @@ create trigger _100_require_well_formed before insert or update on keyframe_priv
 comment on trigger _100_require_well_formed on keyframe_private.model_prices is 'Refuses a row with a mistake, with its path.';
 create trigger _110_keep_changed before update on keyframe_private.model_prices
   for each row when (old.valid_from <= now()
-    and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
+    and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from
+      (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
   execute function keyframe_private.keep_price();
 comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
 create trigger _120_keep_deleted before delete on keyframe_private.model_prices
@@ -7391,7 +7486,8 @@ create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
 comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
 create trigger _560_abandon_submits after update of status on keyframe.predictions
-  for each row when (old.completed_at is null and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
+  for each row when (old.completed_at is null
+    and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
   execute function keyframe_private.abandon_submits();
 comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions
@@ -7774,7 +7870,8 @@ create policy webhook_events_all_client on keyframe.webhook_events as restrictiv
   using ((select keyframe_private.client_may('manage')));
 comment on policy webhook_events_all_client on keyframe.webhook_events is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+    and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
 
 -- keyframe.webhook_deliveries
@@ -7783,7 +7880,8 @@ create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as re
 comment on policy webhook_deliveries_all_client on keyframe.webhook_deliveries is 'Hides the rows from OAuth clients that may not see them.';
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+    and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
 
 -- keyframe.webhook_attempts
@@ -7791,7 +7889,8 @@ create policy webhook_attempts_all_client on keyframe.webhook_attempts as restri
   using ((select keyframe_private.client_may('manage')));
 comment on policy webhook_attempts_all_client on keyframe.webhook_attempts is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+    and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
 -- storage.objects

@@ -97,7 +97,8 @@ create trigger _100_require_well_formed before insert or update on keyframe_priv
 comment on trigger _100_require_well_formed on keyframe_private.model_prices is 'Refuses a row with a mistake, with its path.';
 create trigger _110_keep_changed before update on keyframe_private.model_prices
   for each row when (old.valid_from <= now()
-    and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
+    and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from
+      (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
   execute function keyframe_private.keep_price();
 comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
 create trigger _120_keep_deleted before delete on keyframe_private.model_prices
@@ -132,7 +133,8 @@ create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
 comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
 create trigger _560_abandon_submits after update of status on keyframe.predictions
-  for each row when (old.completed_at is null and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
+  for each row when (old.completed_at is null
+    and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
   execute function keyframe_private.abandon_submits();
 comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions

@@ -97,7 +97,8 @@ begin
   select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   return json_build_object(
-    'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
+    'project', to_json(wanted), 'predictions',
+      coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
     'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -109,7 +110,8 @@ create function keyframe_private.refuse_changed(kind text, is_own boolean)
 returns void language plpgsql stable set search_path = '' as $$
 begin
   if is_own then
-    perform keyframe_private.raise_error('precondition_failed', format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
+    perform keyframe_private.raise_error('precondition_failed',
+      format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
   end if;
   perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
 end $$;
@@ -123,8 +125,10 @@ declare
   refused keyframe_private.refusal;
 begin
   update keyframe.projects p
-  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
-    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id,
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
+    selected_video_id, film_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
+      c.selected_last_frame_id,
       c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
@@ -294,7 +298,8 @@ begin
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.refuse_changed('film',
+      exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -322,7 +327,8 @@ begin
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.refuse_changed('film',
+      exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);

@@ -62,7 +62,8 @@ returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   perform from keyframe.models m where m.step = new.step and m.model = new.model and m.enabled for share;
   if not found then
-    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.', new.step, new.model
+    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.',
+      new.step, new.model
       using errcode = 'check_violation', constraint = 'default_is_enabled';
   end if;
   return new;
@@ -71,7 +72,8 @@ end $$;
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.', old.step, old.step
+  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+    old.step, old.step
     using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end $$;
 

@@ -20,7 +20,7 @@ end $$;
 comment on function keyframe_private.has_shape is 'Whether a JSON value has the shape that a mistake names.';
 
 create function keyframe_private.known_controls()
-returns table (name text, kind text, shape text, only_video boolean, needed text, why text) language sql immutable set search_path = '' as $$
+returns table (name text, kind text, shape text, only_video boolean, needs text, why text) language sql immutable set search_path = '' as $$
   values
     ('prompt', 'text', null, false, null, null),
     ('negativePrompt', 'text', null, false, null, null),
@@ -75,7 +75,8 @@ begin
     return jsonb_typeof(value) in ('string', 'number', 'boolean') and keyframe_private.control_values(control) @> value;
   elsif control ?| array['min', 'max'] then
     return jsonb_typeof(value) = 'number' and value::numeric = trunc(value::numeric)
-      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric) and coalesce((control ->> 'max')::numeric, value::numeric);
+      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric)
+        and coalesce((control ->> 'max')::numeric, value::numeric);
   end if;
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end $$;
@@ -88,7 +89,7 @@ begin
     with known as (
       select k.* from keyframe_private.known_controls() k where shape_mistakes.step = 'video' or not k.only_video
     ), control as (
-      select 'controls.' || e.key as path, e.key as name, e.item, k.kind, k.shape, k.needed, k.why, k.shape like '%integer' as is_number,
+      select 'controls.' || e.key as path, e.key as name, e.item, k.kind, k.shape, k.needs, k.why, k.shape like '%integer' as is_number,
         e.item ? 'values' as has_values, e.item ?| array['min', 'max'] as has_limit
       from keyframe_private.json_entries(controls) e left join known k on k.name = e.key
       where e.key is not null
@@ -116,12 +117,14 @@ begin
     union all select 'controls.prompt is missing.' where not controls ? 'prompt'
     union all select 'controls.firstFrame is missing.' where not controls ? 'firstFrame' and shape_mistakes.step = 'video'
     union all select case when c.kind is not null then c.path || ' must be an object.' else
-        format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step, (select string_agg(k.name, ', ') from known k)) end
+        format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step,
+          (select string_agg(k.name, ', ') from known k)) end
       from control c where c.kind is null or not keyframe_private.has_shape(c.item, 'an object')
     union all select format('%s.%s is missing: %s.', c.path, needed.key, needed.why)
-      from control c cross join lateral (values ('field', 'the model''s field'), (c.needed, c.why)) needed (key, why)
+      from control c cross join lateral (values ('field', 'the model''s field'), (c.needs, c.why)) needed (key, why)
       where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? needed.key
-    union all select c.path || case when c.is_number then ' must have either values, or min and max.' else ' must have values, and no min or max.' end
+    union all select c.path || case when c.is_number then ' must have either values, or min and max.'
+        else ' must have values, and no min or max.' end
       from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
         and case when c.is_number and not c.has_values then not c.item ?& array['min', 'max'] else not c.has_values or c.has_limit end
     union all select e.path || e.mistake from entry e where e.mistake is not null
@@ -130,7 +133,8 @@ begin
           format(' cannot stand in an object: a value must be %s. Use a list.', e.value_shape)
         else format(' must be %s.', e.shape) end
       from element e
-      where not keyframe_private.has_shape(e.item, e.shape) or e.is_value and not keyframe_private.has_shape(to_jsonb(e.ours), e.value_shape)
+      where not keyframe_private.has_shape(e.item, e.shape) or e.is_value
+        and not keyframe_private.has_shape(to_jsonb(e.ours), e.value_shape)
     union all select e.path || ' is listed twice.' from element e
       where e.ours is null and exists (select from keyframe_private.json_entries(e.list) o where o.item = e.item and o.at < e.at);
 end $$;
@@ -174,7 +178,8 @@ begin
     union all select format('%s must be another control of this model, not %s.', n.path, n.other) from named n
       where n.other = n.name or not controls ? n.other
     union all select format('%s must be firstFrame, lastFrame or referenceImages, not %s.', n.path, n.other) from named n
-      where n.key = 'omitWith' and n.other <> n.name and controls ? n.other and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
+      where n.key = 'omitWith' and n.other <> n.name and controls ? n.other
+        and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
     union all select f.path || ' is no other control of this model.' from forced f where f.other = f.name or not controls ? f.other
     union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
       where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
@@ -184,7 +189,8 @@ comment on function keyframe_private.meaning_mistakes is 'What is wrong between 
 create function keyframe_private.require_well_formed_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
-  mistakes text := (select string_agg(m, ' ' order by m collate "C") from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
+  mistakes text := (select string_agg(m, ' ' order by m collate "C")
+    from keyframe_private.shape_mistakes(new.step, new.controls, new.fixed) m);
 begin
   if mistakes is null then
     select string_agg(m, ' ' order by m collate "C") into mistakes from keyframe_private.meaning_mistakes(new.controls, new.fixed) m;

@@ -49,7 +49,8 @@ begin
       end
       from jsonb_each(new.applies_to) a
       union all
-      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
+      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.',
+        o.id, o.applies_to)
       from keyframe_private.model_prices o
       where o.model = new.model and o.metric = new.metric and o.id <> new.id and o.applies_to <> new.applies_to
         and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(new.applies_to))
@@ -57,7 +58,8 @@ begin
     ) found (mistake);
   end if;
   if mistakes is not null then
-    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed', hint = 'docs/costs.md has the metrics.';
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed',
+      hint = 'docs/costs.md has the metrics.';
   end if;
   return new;
 end $$;
@@ -151,7 +153,8 @@ begin
         'notes', m.notes,
         'controls', (
           select jsonb_object_agg(c.key, jsonb_strip_nulls(
-            c.value - array['field', 'list', 'order', 'omitWith'] || jsonb_build_object('values', keyframe_private.control_values(c.value))))
+            c.value - array['field', 'list', 'order', 'omitWith']
+              || jsonb_build_object('values', keyframe_private.control_values(c.value))))
           from jsonb_each(m.controls) c)
       ) order by m.position, m.model), '[]')
       from keyframe.models m where m.step = s.step and m.enabled

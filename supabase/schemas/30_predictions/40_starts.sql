@@ -9,7 +9,8 @@ begin
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
   if not found then
-    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+    perform keyframe_private.raise_error('unsupported_input',
+      format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -33,7 +34,8 @@ begin
   for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
     begin
       if keyframe_private.costs_no_more(
-        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros, asked_micros)
+        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros,
+          asked_micros)
       then
         return candidate;
       end if;
@@ -115,7 +117,8 @@ begin
       select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs'
         and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
-    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
   end if;
   return null;
 end $$;

@@ -301,20 +301,24 @@ begin
       elsif output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
           'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), 500),
+          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)),
+            500),
           row_now.model,
           ', which has ' || named), false);
       end if;
-      return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
+        'The provider finished without an output. Run the step again.', true);
     when 'failed' then
       if failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
+          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
+            stage => apply_provider_state.stage);
       elsif failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, failure, keyframe_private.max_failures()) then
           return true;
         end if;
-        return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+        return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
+          'The provider could not read the images of this step. Run the step again.', true);
       elsif failure = 'interrupted' then
         -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
         if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
@@ -324,9 +328,11 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_failed',
         coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was canceled at the provider. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
+        'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_aborted', 'The provider gave the run up before it started. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
+        'The provider gave the run up before it started. Run the step again.', true);
     else
       raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
   end case;
@@ -437,7 +443,8 @@ begin
   end if;
   update keyframe.predictions p
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
+      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0,
+        retry_reason = 'model_unavailable',
       next_attempt_at = now(), updated_at = now()
   where p.id = row_now.id
   returning p.* into row_now;

@@ -128,7 +128,8 @@ begin
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted),
+    'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -141,7 +142,8 @@ declare
   wanted keyframe.predictions;
 begin
   select p.* into wanted from keyframe.predictions p
-  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects())
+  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
   return wanted;
@@ -182,7 +184,8 @@ declare
   refused keyframe_private.refusal;
 begin
   changed := keyframe_private.lock_own_prediction(project_id, prediction_id);
-  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id returning p.* into changed;
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id
+  returning p.* into changed;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -258,13 +261,15 @@ declare
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid() and p.deleted_at is null) then
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()
+    and p.deleted_at is null) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   -- One statement for each, so that each plan walks along its own index.
   if only_takes then
     page := array(
-      select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+      select t.take from unnest(
+        case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
       cross join lateral (
         select p as take, p.created_at, p.id from keyframe.predictions p
         where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'

@@ -40,7 +40,8 @@ create function keyframe_private.record_heartbeat(function_name text, heartbeat_
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
   at constant timestamptz := clock_timestamp();
-  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
+    else '-infinity' end;
 begin
   -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
   insert into keyframe_private.worker_heartbeats (function_name, claimed_at)

@@ -20,7 +20,8 @@ begin
     order by s.cancel_due_at limit 1) <= at, false)
   or (coalesce((
       select r.due_at from keyframe_private.file_removals r
-      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)) order by r.due_at limit 1) <= at, false)
+      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at))
+      order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end $$;
 comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
@@ -283,7 +284,8 @@ begin
     where s.id = any (ids) returning s.*
   )
   select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step,
+    'model', c.model,
     'search_attempt', c.attempt, 'search_since', c.submitted_at
   ))
   into tasks from claimed c;
@@ -336,7 +338,8 @@ begin
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
   if kind = 'remove' and tasks is not null then -- one task of all its files
-    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+    return next tasks[1] || jsonb_build_object('files',
+      (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
   else
     return query select unnest(tasks);
   end if;

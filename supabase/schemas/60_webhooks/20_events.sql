@@ -150,7 +150,8 @@ begin
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
   if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
-    perform keyframe_private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request',
+      'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
   end if;
   return null;
 end $$;
@@ -162,7 +163,8 @@ declare
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
     || jsonb_strip_nulls(jsonb_build_object(
-      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+      'requestedModel', nullif(new.requested_model, new.model),
+      'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
   cost constant json := keyframe_private.cost_json(new.id);
 begin
   if cost is not null then
@@ -232,7 +234,8 @@ begin
     (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1))[1],
     (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1 and (c.outcome).error is not null))[1]
   from (
-    select n.endpoint_id, n.status, 1 as change, row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
+    select n.endpoint_id, n.status, 1 as change,
+      row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
     from changed_to n where n.last_attempt_at is not null
     union all
     select o.endpoint_id, o.status, -1, row(o.last_attempt_at, o.last_status_code, o.last_error)::keyframe_private.attempt_outcome
@@ -241,7 +244,8 @@ begin
   group by 1, 2
   order by 1, 2
   on conflict (endpoint_id, hour) do update
-    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
+    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying,
+      exhausted = h.exhausted + excluded.exhausted,
         last_attempt = greatest(h.last_attempt, excluded.last_attempt), last_failure = greatest(h.last_failure, excluded.last_failure);
   return null;
 end $$;
@@ -255,7 +259,8 @@ declare
   endpoints jsonb;
 begin
   perform keyframe_private.require_client_may('manage');
-  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id),
+    '[]')
   into endpoints
   from keyframe.webhook_endpoints e
   left join lateral (
