@@ -105,7 +105,7 @@ begin
     raise exception using errcode = code, message = raise_if_canceled.message;
   end if;
 end $$;
-comment on function keyframe_private.raise_if_canceled is 'Raises a caught error again if somebody has canceled the statement, which its own time limit has not.';
+comment on function keyframe_private.raise_if_canceled is 'Raises a caught cancel again unless the statement''s own time limit was its cause.';
 
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -191,7 +191,7 @@ begin
     union all
     select format('[%s]', e.place - 1), null, e.value
     from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end)
-       with ordinality e (value, place);
+      with ordinality e (value, place);
 end $$;
 comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
@@ -294,7 +294,6 @@ comment on column keyframe_private.settings.spending_stopped is 'While true, sta
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
-alter table keyframe_private.settings enable row level security;
 -- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
 insert into keyframe_private.settings (spending_stopped) values (false);
 
@@ -329,7 +328,6 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 comment on column keyframe_private.installation.installed_at is 'When the version''s migration was applied.';
-alter table keyframe_private.installation enable row level security;
 
 -- supabase/schemas/00_foundation/40_requests.sql
 
@@ -348,7 +346,6 @@ comment on table keyframe_private.allowed_clients is 'The OAuth clients that may
 comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
 comment on column keyframe_private.allowed_clients.name is 'For administrators.';
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
-alter table keyframe_private.allowed_clients enable row level security;
 
 -- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
@@ -381,7 +378,6 @@ comment on table keyframe_private.rate_limits is 'How many tokens of a class an 
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
-alter table keyframe_private.rate_limits enable row level security;
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -403,7 +399,6 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-alter table keyframe_private.rate_buckets enable row level security;
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
@@ -428,8 +423,7 @@ begin
     perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
     return true;
   end if;
-  perform keyframe_private.raise_error(
-    'rate_limited',
+  perform keyframe_private.raise_error('rate_limited',
     'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
@@ -496,16 +490,11 @@ begin
     end if;
     return null;
   elsif bucket.tokens < 0 then
-    perform keyframe_private.raise_error(
-      'rate_limited',
+    perform keyframe_private.raise_error('rate_limited',
       'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
       jsonb_build_object(
-        'policy', bucket.route_class,
-        'limit', bucket.capacity,
-        'window_seconds', ceil(bucket.capacity / bucket.per_second),
-        'wait_seconds', ceil(-bucket.tokens / bucket.per_second)
-      )::text
-    );
+        'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
+        'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
   if take_token.route_class = 'change' then
     perform set_config('keyframe.change_of', caller::text, true);
@@ -581,7 +570,6 @@ comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of th
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
-alter table keyframe_private.idempotency_keys enable row level security;
 
 -- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
 -- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
@@ -615,12 +603,9 @@ begin
         from (select k.created_at < now() - interval '24 hours' as expired) was
       )
     returning k.* into kept;
-    if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
-      perform keyframe_private.raise_error(
-        'idempotency_mismatch',
-        'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
-      );
-    end if;
+    perform keyframe_private.raise_if(
+      reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash,
+      'idempotency_mismatch', 'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.');
     resource_id := kept.resource_id;
     replayed := kept.resource_id <> fresh;
     answer := kept.answer;
@@ -659,7 +644,6 @@ comment on column keyframe.films.description is 'Free text.';
 comment on column keyframe.films.created_at is 'When it was created.';
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
-alter table keyframe.films enable row level security;
 
 create function keyframe_private.stamp_film()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -730,7 +714,6 @@ create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, cr
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
 -- To find out whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
-alter table keyframe.projects enable row level security;
 
 create function keyframe_private.complete_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -809,22 +792,15 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
-    perform keyframe_private.raise_error(
-      'generation_in_progress',
-      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
-    );
-  elsif exists (
+  perform keyframe_private.raise_if(
+    exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null), 'generation_in_progress',
+    'A generation of this project is still running. Cancel it or wait for its end, then delete the project.');
+  perform keyframe_private.raise_if(exists (
     select from keyframe.predictions source
     join keyframe_private.prediction_images i on i.source_prediction_id = source.id
     join keyframe.predictions p on p.id = i.prediction_id
-    where source.project_id = old.id and p.completed_at is null
-  ) then
-    perform keyframe_private.raise_error(
-      'generation_in_progress',
-      'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.'
-    );
-  end if;
+    where source.project_id = old.id and p.completed_at is null), 'generation_in_progress',
+    'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.');
   return old;
 end $$;
 
@@ -1263,7 +1239,6 @@ comment on column keyframe.models.output is 'Where the file is in what the model
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
-alter table keyframe.models enable row level security;
 
 create table keyframe.step_defaults (
   step keyframe.generation_step primary key,
@@ -1273,7 +1248,6 @@ create table keyframe.step_defaults (
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 comment on column keyframe.step_defaults.step is 'first-frame, last-frame or video.';
 comment on column keyframe.step_defaults.model is 'An enabled model of this step.';
-alter table keyframe.step_defaults enable row level security;
 
 -- A default can be chosen only among enabled models, and stays one until another is chosen.
 create function keyframe_private.require_enabled_default()
@@ -1581,7 +1555,6 @@ comment on column keyframe_private.model_prices.metric is 'run, image, output_se
 comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
 comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
-alter table keyframe_private.model_prices enable row level security;
 
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -1878,7 +1851,6 @@ create index predictions_resource_idx on keyframe.predictions (keyframe_private.
   where admitted_at is not null and completed_at is null;
 -- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
-alter table keyframe.predictions enable row level security;
 
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
@@ -1888,7 +1860,6 @@ create table keyframe_private.prediction_moves (
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
 comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
-alter table keyframe_private.prediction_moves enable row level security;
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
@@ -1956,7 +1927,6 @@ comment on column keyframe_private.prediction_images.source_prediction_id is 'Th
 create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
 create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
   where source_prediction_id is not null;
-alter table keyframe_private.prediction_images enable row level security;
 
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
@@ -2035,17 +2005,12 @@ comment on function keyframe_private.shown_takes is 'The takes that stand for th
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
-  if take.status <> 'succeeded' then
-    perform keyframe_private.raise_error(
-      'frame_not_ready',
-      case when take.status in ('failed', 'canceled')
-        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
-          case when take.status = 'failed' then 'failed' else 'was canceled' end)
-        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
-          case when take.status = 'storing' then 'processing' else take.status::text end)
-      end
-    );
-  end if;
+  perform keyframe_private.raise_if(take.status in ('failed', 'canceled'), 'frame_not_ready',
+    format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+      case when take.status = 'failed' then 'failed' else 'was canceled' end));
+  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready',
+    format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+      case when take.status = 'storing' then 'processing' else take.status::text end));
 end $$;
 comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
 
@@ -2168,7 +2133,6 @@ create index provider_submits_created_at_idx on keyframe_private.provider_submit
 create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
-alter table keyframe_private.provider_submits enable row level security;
 
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -3610,7 +3574,6 @@ comment on column keyframe_private.kicks.error is 'Why it could not be made.';
 comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
 create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
-alter table keyframe_private.kicks enable row level security;
 
 -- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
 create unlogged table keyframe_private.worker_heartbeats (
@@ -3624,7 +3587,6 @@ comment on column keyframe_private.worker_heartbeats.function_name is 'The worke
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
-alter table keyframe_private.worker_heartbeats enable row level security;
 
 -- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
@@ -3748,7 +3710,6 @@ comment on column keyframe_private.set_aside.failures is 'How often in a row. Af
 comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
-alter table keyframe_private.set_aside enable row level security;
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
 create function keyframe_private.is_set_aside(kind text, subject text, at timestamptz)
@@ -4083,51 +4044,33 @@ begin
 end $$;
 comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
 
-create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
+create function keyframe_private.lease_submits(kind text, ids bigint[], due_at timestamptz)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 declare
   tasks jsonb[];
 begin
-  with claimed as (
-    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+  with leased as (
+    update keyframe_private.provider_submits s
+    set cancel_due_at = case kind when 'cancel' then lease_submits.due_at else s.cancel_due_at end,
+        search_due_at = case kind when 'search' then lease_submits.due_at else s.search_due_at end
     where s.id = any (ids) returning s.*
   )
-  select array_agg(jsonb_build_object(
-    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
-    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
-  ))
-  into tasks from claimed c;
+  select array_agg(case kind when 'search' then l.search_task else '{}' end
+    || jsonb_build_object('task', kind, 'resource', kind, 'owner_id', l.owner_id, 'id', l.prediction_id, 'attempt', l.attempt)
+    || case kind when 'cancel' then jsonb_build_object('provider_prediction_id', l.provider_prediction_id)
+      else jsonb_build_object('step', l.step, 'model', l.model, 'search_attempt', l.attempt, 'search_since', l.submitted_at) end)
+  into tasks from leased l;
   return tasks;
 end $$;
-comment on function keyframe_private.lease_cancellations is 'Leases provider runs to cancel, as tasks.';
-
-create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
-declare
-  tasks jsonb[];
-begin
-  with claimed as (
-    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
-    where s.id = any (ids) returning s.*
-  )
-  select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step,
-    'model', c.model,
-    'search_attempt', c.attempt, 'search_since', c.submitted_at
-  ))
-  into tasks from claimed c;
-  return tasks;
-end $$;
-comment on function keyframe_private.lease_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
+comment on function keyframe_private.lease_submits is 'Leases submits whose provider runs are to be cancelled, or searched for because no later submit of their prediction does, as tasks.';
 
 create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 begin
   return case kind
     when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
-    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
-    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
     when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+    else keyframe_private.lease_submits(kind, subjects::bigint[], at + make_interval(secs => lease_seconds))
   end;
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
@@ -4433,7 +4376,6 @@ comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the i
 comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.note is 'For administrators.';
-alter table keyframe_private.owner_budgets enable row level security;
 
 create function keyframe_private.budgets_of(owner uuid, at timestamptz)
 returns table (
@@ -4518,7 +4460,6 @@ comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
 comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
 comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
-alter table keyframe_private.exhausted_budgets enable row level security;
 
 create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -4644,7 +4585,6 @@ comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is 
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
-alter table keyframe_private.daily_costs enable row level security;
 
 create table keyframe_private.project_costs (
   id bigint generated always as identity primary key,
@@ -4667,7 +4607,6 @@ comment on column keyframe_private.project_costs.settled_micros is 'What they ha
 comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
-alter table keyframe_private.project_costs enable row level security;
 
 -- Everybody's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
@@ -4914,7 +4853,6 @@ create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
-alter table keyframe.webhook_endpoints enable row level security;
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
@@ -4925,7 +4863,6 @@ create table keyframe_private.deleted_endpoints (
 comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
 comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
 comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
-alter table keyframe_private.deleted_endpoints enable row level security;
 
 create function keyframe_private.record_deleted_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -4990,7 +4927,6 @@ comment on column keyframe_private.webhook_secrets.expires_at is 'Until when it 
 create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
 create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
 create index webhook_secrets_expires_at_idx on keyframe_private.webhook_secrets (expires_at) where expires_at is not null;
-alter table keyframe_private.webhook_secrets enable row level security;
 
 create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
@@ -5126,7 +5062,6 @@ create unique index webhook_events_one_creation_per_project on keyframe.webhook_
 create index webhook_events_created_at_idx on keyframe.webhook_events (created_at);
 create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
-alter table keyframe.webhook_events enable row level security;
 
 create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
 comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
@@ -5177,7 +5112,6 @@ create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint
 -- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
-alter table keyframe.webhook_deliveries enable row level security;
 
 create table keyframe.webhook_attempts (
   id bigint generated always as identity primary key,
@@ -5205,7 +5139,6 @@ comment on column keyframe.webhook_attempts.error is 'Why it failed; null after 
 comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
-alter table keyframe.webhook_attempts enable row level security;
 
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
@@ -5316,7 +5249,6 @@ comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the las
 comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
 comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
-alter table keyframe_private.webhook_hours enable row level security;
 
 -- A delivery leaves its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
 -- are locked before hours, and hours in order: no deadlock.
@@ -5395,7 +5327,6 @@ comment on column keyframe_private.lanes.due_at is 'When a worker may take it, i
 comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
 comment on column keyframe_private.lanes.token is 'Names the lease; null when the lane is free.';
 create index lanes_due_at_idx on keyframe_private.lanes (due_at);
-alter table keyframe_private.lanes enable row level security;
 
 -- Insert-only: the writer's transaction may stay open, and holds no row that another writer or a worker needs.
 create table keyframe_private.lane_arrivals (
@@ -5405,7 +5336,6 @@ create table keyframe_private.lane_arrivals (
 comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
 comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
 comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
-alter table keyframe_private.lane_arrivals enable row level security;
 
 -- Deliveries come, somebody makes some pending again, or an endpoint is enabled. The owner of a delivery is that of its endpoint.
 create function keyframe_private.record_arrivals()
@@ -6254,7 +6184,6 @@ comment on column keyframe_private.file_removals.lease_token is 'The lease of th
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
-alter table keyframe_private.file_removals enable row level security;
 
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
@@ -7921,6 +7850,20 @@ create policy keyframe_files_delete_client on storage.objects as restrictive for
 -- created (docs/decisions/0025-rights-are-made-last.md).
 
 select keyframe_private.revoke_all_rights();
+
+-- Every table has row-level security: without a policy nobody gets in.
+do $$
+declare
+  name regclass;
+begin
+  for name in
+    select c.oid from pg_class c
+    where c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind = 'r'
+      and not c.relrowsecurity
+  loop
+    execute format('alter table %s enable row level security', name);
+  end loop;
+end $$;
 
 grant usage on schema keyframe to anon, authenticated, service_role;
 grant usage on schema keyframe_private to authenticated, service_role;

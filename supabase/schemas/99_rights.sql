@@ -3,6 +3,20 @@
 
 select keyframe_private.revoke_all_rights();
 
+-- Every table has row-level security: without a policy nobody gets in.
+do $$
+declare
+  name regclass;
+begin
+  for name in
+    select c.oid from pg_class c
+    where c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind = 'r'
+      and not c.relrowsecurity
+  loop
+    execute format('alter table %s enable row level security', name);
+  end loop;
+end $$;
+
 grant usage on schema keyframe to anon, authenticated, service_role;
 grant usage on schema keyframe_private to authenticated, service_role;
 grant usage on schema keyframe_worker to service_role;

@@ -34,7 +34,7 @@ begin
     raise exception using errcode = code, message = raise_if_canceled.message;
   end if;
 end $$;
-comment on function keyframe_private.raise_if_canceled is 'Raises a caught error again if somebody has canceled the statement, which its own time limit has not.';
+comment on function keyframe_private.raise_if_canceled is 'Raises a caught cancel again unless the statement''s own time limit was its cause.';
 
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
@@ -120,7 +120,7 @@ begin
     union all
     select format('[%s]', e.place - 1), null, e.value
     from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end)
-       with ordinality e (value, place);
+      with ordinality e (value, place);
 end $$;
 comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 

@@ -52,7 +52,6 @@ comment on column keyframe_private.settings.spending_stopped is 'While true, sta
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
-alter table keyframe_private.settings enable row level security;
 -- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
 insert into keyframe_private.settings (spending_stopped) values (false);
 
@@ -87,4 +86,3 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 comment on column keyframe_private.installation.installed_at is 'When the version''s migration was applied.';
-alter table keyframe_private.installation enable row level security;

@@ -13,7 +13,6 @@ comment on table keyframe_private.allowed_clients is 'The OAuth clients that may
 comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
 comment on column keyframe_private.allowed_clients.name is 'For administrators.';
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
-alter table keyframe_private.allowed_clients enable row level security;
 
 -- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
@@ -46,7 +45,6 @@ comment on table keyframe_private.rate_limits is 'How many tokens of a class an 
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
-alter table keyframe_private.rate_limits enable row level security;
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -68,7 +66,6 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-alter table keyframe_private.rate_buckets enable row level security;
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
@@ -93,8 +90,7 @@ begin
     perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
     return true;
   end if;
-  perform keyframe_private.raise_error(
-    'rate_limited',
+  perform keyframe_private.raise_error('rate_limited',
     'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
@@ -161,16 +157,11 @@ begin
     end if;
     return null;
   elsif bucket.tokens < 0 then
-    perform keyframe_private.raise_error(
-      'rate_limited',
+    perform keyframe_private.raise_error('rate_limited',
       'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
       jsonb_build_object(
-        'policy', bucket.route_class,
-        'limit', bucket.capacity,
-        'window_seconds', ceil(bucket.capacity / bucket.per_second),
-        'wait_seconds', ceil(-bucket.tokens / bucket.per_second)
-      )::text
-    );
+        'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
+        'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
   if take_token.route_class = 'change' then
     perform set_config('keyframe.change_of', caller::text, true);
@@ -246,7 +237,6 @@ comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of th
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
-alter table keyframe_private.idempotency_keys enable row level security;
 
 -- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
 -- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
@@ -280,12 +270,9 @@ begin
         from (select k.created_at < now() - interval '24 hours' as expired) was
       )
     returning k.* into kept;
-    if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
-      perform keyframe_private.raise_error(
-        'idempotency_mismatch',
-        'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
-      );
-    end if;
+    perform keyframe_private.raise_if(
+      reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash,
+      'idempotency_mismatch', 'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.');
     resource_id := kept.resource_id;
     replayed := kept.resource_id <> fresh;
     answer := kept.answer;

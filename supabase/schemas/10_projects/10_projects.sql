@@ -22,7 +22,6 @@ comment on column keyframe.films.description is 'Free text.';
 comment on column keyframe.films.created_at is 'When it was created.';
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
-alter table keyframe.films enable row level security;
 
 create function keyframe_private.stamp_film()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -93,7 +92,6 @@ create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, cr
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
 -- To find out whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
-alter table keyframe.projects enable row level security;
 
 create function keyframe_private.complete_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -172,22 +170,15 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
-    perform keyframe_private.raise_error(
-      'generation_in_progress',
-      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
-    );
-  elsif exists (
+  perform keyframe_private.raise_if(
+    exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null), 'generation_in_progress',
+    'A generation of this project is still running. Cancel it or wait for its end, then delete the project.');
+  perform keyframe_private.raise_if(exists (
     select from keyframe.predictions source
     join keyframe_private.prediction_images i on i.source_prediction_id = source.id
     join keyframe.predictions p on p.id = i.prediction_id
-    where source.project_id = old.id and p.completed_at is null
-  ) then
-    perform keyframe_private.raise_error(
-      'generation_in_progress',
-      'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.'
-    );
-  end if;
+    where source.project_id = old.id and p.completed_at is null), 'generation_in_progress',
+    'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.');
   return old;
 end $$;
 

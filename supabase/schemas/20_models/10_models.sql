@@ -44,7 +44,6 @@ comment on column keyframe.models.output is 'Where the file is in what the model
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
-alter table keyframe.models enable row level security;
 
 create table keyframe.step_defaults (
   step keyframe.generation_step primary key,
@@ -54,7 +53,6 @@ create table keyframe.step_defaults (
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 comment on column keyframe.step_defaults.step is 'first-frame, last-frame or video.';
 comment on column keyframe.step_defaults.model is 'An enabled model of this step.';
-alter table keyframe.step_defaults enable row level security;
 
 -- A default can be chosen only among enabled models, and stays one until another is chosen.
 create function keyframe_private.require_enabled_default()

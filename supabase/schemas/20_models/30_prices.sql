@@ -22,7 +22,6 @@ comment on column keyframe_private.model_prices.metric is 'run, image, output_se
 comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
 comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
-alter table keyframe_private.model_prices enable row level security;
 
 create function keyframe_private.require_well_formed_price()
 returns trigger language plpgsql volatile set search_path = '' as $$

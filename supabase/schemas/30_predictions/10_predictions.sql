@@ -150,7 +150,6 @@ create index predictions_resource_idx on keyframe.predictions (keyframe_private.
   where admitted_at is not null and completed_at is null;
 -- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
-alter table keyframe.predictions enable row level security;
 
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
@@ -160,7 +159,6 @@ create table keyframe_private.prediction_moves (
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
 comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
-alter table keyframe_private.prediction_moves enable row level security;
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
@@ -228,7 +226,6 @@ comment on column keyframe_private.prediction_images.source_prediction_id is 'Th
 create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
 create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
   where source_prediction_id is not null;
-alter table keyframe_private.prediction_images enable row level security;
 
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
@@ -307,17 +304,12 @@ comment on function keyframe_private.shown_takes is 'The takes that stand for th
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void language plpgsql immutable set search_path = '' as $$
 begin
-  if take.status <> 'succeeded' then
-    perform keyframe_private.raise_error(
-      'frame_not_ready',
-      case when take.status in ('failed', 'canceled')
-        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
-          case when take.status = 'failed' then 'failed' else 'was canceled' end)
-        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
-          case when take.status = 'storing' then 'processing' else take.status::text end)
-      end
-    );
-  end if;
+  perform keyframe_private.raise_if(take.status in ('failed', 'canceled'), 'frame_not_ready',
+    format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+      case when take.status = 'failed' then 'failed' else 'was canceled' end));
+  perform keyframe_private.raise_if(take.status <> 'succeeded', 'frame_not_ready',
+    format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+      case when take.status = 'storing' then 'processing' else take.status::text end));
 end $$;
 comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
 

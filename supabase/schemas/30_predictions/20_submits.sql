@@ -76,7 +76,6 @@ create index provider_submits_created_at_idx on keyframe_private.provider_submit
 create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
-alter table keyframe_private.provider_submits enable row level security;
 
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void language plpgsql volatile set search_path = '' as $$

@@ -19,7 +19,6 @@ comment on column keyframe_private.kicks.error is 'Why it could not be made.';
 comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
 create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
 create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
-alter table keyframe_private.kicks enable row level security;
 
 -- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
 create unlogged table keyframe_private.worker_heartbeats (
@@ -33,7 +32,6 @@ comment on column keyframe_private.worker_heartbeats.function_name is 'The worke
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
-alter table keyframe_private.worker_heartbeats enable row level security;
 
 -- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)

@@ -23,7 +23,6 @@ comment on column keyframe_private.set_aside.failures is 'How often in a row. Af
 comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
-alter table keyframe_private.set_aside enable row level security;
 
 -- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
 create function keyframe_private.is_set_aside(kind text, subject text, at timestamptz)

@@ -256,51 +256,33 @@ begin
 end $$;
 comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
 
-create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
+create function keyframe_private.lease_submits(kind text, ids bigint[], due_at timestamptz)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 declare
   tasks jsonb[];
 begin
-  with claimed as (
-    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+  with leased as (
+    update keyframe_private.provider_submits s
+    set cancel_due_at = case kind when 'cancel' then lease_submits.due_at else s.cancel_due_at end,
+        search_due_at = case kind when 'search' then lease_submits.due_at else s.search_due_at end
     where s.id = any (ids) returning s.*
   )
-  select array_agg(jsonb_build_object(
-    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
-    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
-  ))
-  into tasks from claimed c;
+  select array_agg(case kind when 'search' then l.search_task else '{}' end
+    || jsonb_build_object('task', kind, 'resource', kind, 'owner_id', l.owner_id, 'id', l.prediction_id, 'attempt', l.attempt)
+    || case kind when 'cancel' then jsonb_build_object('provider_prediction_id', l.provider_prediction_id)
+      else jsonb_build_object('step', l.step, 'model', l.model, 'search_attempt', l.attempt, 'search_since', l.submitted_at) end)
+  into tasks from leased l;
   return tasks;
 end $$;
-comment on function keyframe_private.lease_cancellations is 'Leases provider runs to cancel, as tasks.';
-
-create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
-declare
-  tasks jsonb[];
-begin
-  with claimed as (
-    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
-    where s.id = any (ids) returning s.*
-  )
-  select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step,
-    'model', c.model,
-    'search_attempt', c.attempt, 'search_since', c.submitted_at
-  ))
-  into tasks from claimed c;
-  return tasks;
-end $$;
-comment on function keyframe_private.lease_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
+comment on function keyframe_private.lease_submits is 'Leases submits whose provider runs are to be cancelled, or searched for because no later submit of their prediction does, as tasks.';
 
 create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
 returns jsonb[] language plpgsql volatile set search_path = '' as $$
 begin
   return case kind
     when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
-    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
-    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
     when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+    else keyframe_private.lease_submits(kind, subjects::bigint[], at + make_interval(secs => lease_seconds))
   end;
 end $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';

@@ -103,7 +103,6 @@ comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the i
 comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.note is 'For administrators.';
-alter table keyframe_private.owner_budgets enable row level security;
 
 create function keyframe_private.budgets_of(owner uuid, at timestamptz)
 returns table (
@@ -188,7 +187,6 @@ comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
 comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
 comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
-alter table keyframe_private.exhausted_budgets enable row level security;
 
 create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
 returns void language plpgsql volatile set search_path = '' as $$

@@ -31,7 +31,6 @@ comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is 
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
-alter table keyframe_private.daily_costs enable row level security;
 
 create table keyframe_private.project_costs (
   id bigint generated always as identity primary key,
@@ -54,7 +53,6 @@ comment on column keyframe_private.project_costs.settled_micros is 'What they ha
 comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
-alter table keyframe_private.project_costs enable row level security;
 
 -- Everybody's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as

@@ -53,7 +53,6 @@ create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
-alter table keyframe.webhook_endpoints enable row level security;
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
@@ -64,7 +63,6 @@ create table keyframe_private.deleted_endpoints (
 comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
 comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
 comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
-alter table keyframe_private.deleted_endpoints enable row level security;
 
 create function keyframe_private.record_deleted_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -129,7 +127,6 @@ comment on column keyframe_private.webhook_secrets.expires_at is 'Until when it 
 create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
 create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
 create index webhook_secrets_expires_at_idx on keyframe_private.webhook_secrets (expires_at) where expires_at is not null;
-alter table keyframe_private.webhook_secrets enable row level security;
 
 create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$

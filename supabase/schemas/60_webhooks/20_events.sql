@@ -29,7 +29,6 @@ create unique index webhook_events_one_creation_per_project on keyframe.webhook_
 create index webhook_events_created_at_idx on keyframe.webhook_events (created_at);
 create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
-alter table keyframe.webhook_events enable row level security;
 
 create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
 comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
@@ -80,7 +79,6 @@ create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint
 -- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
-alter table keyframe.webhook_deliveries enable row level security;
 
 create table keyframe.webhook_attempts (
   id bigint generated always as identity primary key,
@@ -108,7 +106,6 @@ comment on column keyframe.webhook_attempts.error is 'Why it failed; null after 
 comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
-alter table keyframe.webhook_attempts enable row level security;
 
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
@@ -219,7 +216,6 @@ comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the las
 comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
 comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
-alter table keyframe_private.webhook_hours enable row level security;
 
 -- A delivery leaves its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
 -- are locked before hours, and hours in order: no deadlock.

@@ -14,7 +14,6 @@ comment on column keyframe_private.lanes.due_at is 'When a worker may take it, i
 comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
 comment on column keyframe_private.lanes.token is 'Names the lease; null when the lane is free.';
 create index lanes_due_at_idx on keyframe_private.lanes (due_at);
-alter table keyframe_private.lanes enable row level security;
 
 -- Insert-only: the writer's transaction may stay open, and holds no row that another writer or a worker needs.
 create table keyframe_private.lane_arrivals (
@@ -24,7 +23,6 @@ create table keyframe_private.lane_arrivals (
 comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
 comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
 comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
-alter table keyframe_private.lane_arrivals enable row level security;
 
 -- Deliveries come, somebody makes some pending again, or an endpoint is enabled. The owner of a delivery is that of its endpoint.
 create function keyframe_private.record_arrivals()

@@ -17,7 +17,6 @@ comment on column keyframe_private.file_removals.lease_token is 'The lease of th
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
-alter table keyframe_private.file_removals enable row level security;
 
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
