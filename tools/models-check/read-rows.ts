@@ -1,7 +1,12 @@
+import { join } from "node:path";
 import { PostgrestClient } from "@supabase/postgrest-js";
+import postgres from "postgres";
 import { z } from "zod";
+import { installExtensions } from "../../local/extensions/install-extensions.ts";
+import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
+import { startPostgres } from "../../local/postgres/start-postgres.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { onThrowAwayDatabase } from "../throw-away-database.ts";
 import { modelRow, type ModelRow } from "./row-inputs.ts";
 
 /** Reads the rows that the migrations insert. */
@@ -16,6 +21,25 @@ export const rowsFromMigrations = (signal: AbortSignal): Promise<ModelRow[]> =>
       from keyframe.models m order by m.step, m.position, m.model`;
     return z.array(modelRow).parse([...rows]);
   });
+
+/** Runs `work` on a Postgres of its own, with what Supabase has in it and without migrations. It is removed afterwards. */
+async function onThrowAwayDatabase<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const folder = await Deno.makeTempDir({ prefix: "keyframe-database-" });
+  try {
+    const server = await startPostgres({ dataDir: join(folder, "postgres"), durable: false });
+    const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
+    try {
+      await bootstrapPlatform(sql);
+      await installExtensions(sql, { useReal: false });
+      return await work(sql);
+    } finally {
+      await sql.end({ timeout: 1 });
+      await server.stop();
+    }
+  } finally {
+    await removeData(folder);
+  }
+}
 
 /** A row as the Data API gives it: `step_defaults` has something in it for a default. */
 const projectRow = modelRow
