@@ -2,9 +2,7 @@ import { beforeAll, expect, inject, test } from "vitest";
 import { createKeyframeClient, type KeyframeClient, mustSucceed } from "../../client/index.ts";
 import { callApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { dataOf } from "../support/api/envelope.ts";
 import { signUp, type User } from "../support/api/user.ts";
-import { SILENT } from "../support/api/webhooks.ts";
 import { drawImage } from "../support/media/images.ts";
 
 // A server with the secret key acts for a user, by the client and over HTTP. What an attacker tries: test/security/acting-servers.test.ts.
@@ -84,13 +82,4 @@ test("a prediction's ETag of the user, sent by the server → 304; a project's a
   await user.call(`/api/projects/${projectId}`, { method: "PATCH", json: { title: "Changed" } });
   const late = server.changeProject(projectId, { title: "Mine" }, { unchangedSince: project });
   await expect(late).rejects.toMatchObject({ code: "precondition_failed" });
-});
-
-test("webhooks with Keyframe-User → the user's own endpoints; without it the service-wide ones", async () => {
-  const made = await server.webhooks.create({ url: SILENT });
-  expect(made.serviceWide).toBe(false);
-  const { webhooks } = await server.webhooks.list();
-  expect(webhooks.map(({ webhookId }) => webhookId)).toEqual([made.webhookId]);
-  const project = dataOf(await callApi("/api/webhooks", { headers: { apikey: inject("stack").secretKey } }), 200);
-  expect(JSON.stringify(project)).not.toContain(made.webhookId);
 });

@@ -2,8 +2,7 @@ import { FunctionRegion } from "@supabase/supabase-js";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
-import { project, projectPage } from "../../shared/contract/projects.ts";
-import { readReply } from "../support/api/envelope.ts";
+import { project } from "../../shared/contract/projects.ts";
 import { drawImage } from "../support/media/images.ts";
 import { signUp } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
@@ -40,29 +39,6 @@ test("functions.invoke: project → reference image → first frame → its file
   expect(done.status).toBe("succeeded");
   const { data, error } = await supabase.storage.from("keyframe-outputs").download(done.output?.path ?? "");
   expect([error, data?.size]).toEqual([null, done.output?.bytes]);
-});
-
-test("functions.invoke with GET, PATCH and DELETE, and a query in the path → list, read, change, delete", async () => {
-  const { supabase, createProject } = await signUp();
-  const ids = [await createProject(), await createProject()].reverse();
-  const invoke = async (path: string, options: Parameters<typeof supabase.functions.invoke>[1]) => {
-    const { data, error } = await supabase.functions.invoke<unknown>(path, options);
-    if (error) throw error;
-    return success.parse(data).data;
-  };
-  const first = projectPage.parse(await invoke("api/projects?limit=1", { method: "GET" }));
-  const query = new URLSearchParams({ limit: "1", cursor: first.nextCursor ?? "", include: "predictions" });
-  const second = projectPage.parse(await invoke(`api/projects?${query}`, { method: "GET" }));
-  expect([...first.projects, ...second.projects].map(({ projectId }) => projectId)).toEqual(ids);
-  expect([second.nextCursor, second.projects[0]?.predictions?.video]).toEqual([null, null]);
-
-  const path = `api/projects/${ids[0]}`;
-  const changed = project.parse(await invoke(path, { method: "PATCH", body: { title: "Lighthouse" } }));
-  expect(project.parse(await invoke(path, { method: "GET" }))).toEqual(changed);
-  expect(changed.title).toBe("Lighthouse");
-  expect(project.parse(await invoke(path, { method: "DELETE" }))).toEqual(changed);
-  const { error } = await supabase.functions.invoke(path, { method: "GET" });
-  expect((await readReply(error.context)).error?.code).toBe("not_found");
 });
 
 test("functions.invoke with a region → answered: the parameter it adds is for the platform", async () => {

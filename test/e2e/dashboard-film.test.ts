@@ -336,6 +336,7 @@ test("a film of videos → plays in order and downloads as one MP4 in step; canc
   const { filmId } = await keyframe.films.create({ title: "Day & night" });
   const day = await addShot(keyframe, filmId, "Day", false);
   const night = await addShot(keyframe, filmId, "Night", true);
+  const noon = await addShot(keyframe, filmId, "Noon", false);
   const { page, watch } = await visit({ session });
   // The browser's own window, which no test can answer: a file of the page takes the place of the chosen one.
   await page.addInitScript(`let chosen = 0;
@@ -346,7 +347,7 @@ test("a film of videos → plays in order and downloads as one MP4 in step; canc
     if (request.resourceType() === "fetch" && request.url().includes(".mp4")) fetched.push(request.url());
   });
   await page.goto(`/#/films/${filmId}`);
-  await page.getByText("Shot 1 of 2: Day").waitFor();
+  await page.getByText("Shot 1 of 3: Day").waitFor();
   await page.getByLabel("Shot 1: Day").evaluate(async (element: HTMLVideoElement) => {
     element.muted = true;
     element.focus();
@@ -354,7 +355,7 @@ test("a film of videos → plays in order and downloads as one MP4 in step; canc
     await element.play();
     element.currentTime = element.duration - 0.2;
   });
-  await page.getByText("Shot 2 of 2: Night").waitFor();
+  await page.getByText("Shot 2 of 3: Night").waitFor();
   const second = page.getByLabel("Shot 2: Night");
   await until("it plays", () => second.evaluate((one: HTMLVideoElement) => !one.paused && one.currentTime > 0));
   expect(await second.evaluate((one) => [document.fullscreenElement === one, document.activeElement === one])).toEqual([
@@ -383,7 +384,7 @@ test("a film of videos → plays in order and downloads as one MP4 in step; canc
   await page.route(nightAddress, held.resolve, { times: 1 });
   await start();
   await held.promise;
-  await form.getByText("Downloading shot 2 of 2").waitFor();
+  await form.getByText("Downloading shot 2 of 3").waitFor();
   await form.getByRole("progressbar", { name: "Progress of the film" }).waitFor();
   expect(fetched.length).toBe(3); // the first one is kept
   await form.getByRole("button", { name: "Cancel" }).click();
@@ -399,11 +400,11 @@ test("a film of videos → plays in order and downloads as one MP4 in step; canc
     return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   }, name);
   const film = Buffer.from(letters, "latin1");
-  const seconds = [day, night].reduce((sum, { output }) => sum + (output?.durationSeconds ?? 0), 0);
+  const seconds = [day, night, noon].reduce((sum, { output }) => sum + (output?.durationSeconds ?? 0), 0);
   const { width, height } = Object(day.output);
   const near = expect.closeTo(seconds, 1);
   expect(await readFilm(page, film)).toEqual({ width, height, hasAudio: true, duration: near, sound: near });
-  expect(film.includes(day.file.subarray(2000, 4000))).toBe(true); // copied
+  expect(film.includes(noon.file.subarray(2000, 4000))).toBe(true); // copied
 
   await page.route(`**${new URL(day.output?.url ?? "").pathname}*`, (route) => route.fulfill({ status: 404 }));
   await page.reload();

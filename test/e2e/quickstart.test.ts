@@ -63,7 +63,7 @@ const filledIn = (text: string) => {
 };
 
 test("docs/quickstart.md and docs/going-live.md → every command works: a film from the app, then Keyframe in its project", {
-  timeout: 180_000,
+  timeout: 480_000,
 }, async () => {
   let folder = parent;
   const said: string[] = [];
