@@ -12,7 +12,8 @@ type Waiting = { owner: string; resource: string; ms: number; hangsFrom: number;
 
 /** As choose_due (SQL) chooses. */
 function choose(due: Waiting[], most: number, room: Room): Waiting[] {
-  const roomOf = (resource: string) => room[resource] ?? (resource.includes(" ") ? room[" "] : room[""]) ?? { all: 0, new: 0, each: 0, owners: {} };
+  const roomOf = (resource: string) =>
+    room[resource] ?? (resource.includes(" ") ? room[" "] : room[""]) ?? { all: 0, new: 0, each: 0, owners: {} };
   const byResource = [...Map.groupBy(due, ({ resource }) => resource)].filter(([resource]) => roomOf(resource).all > 0);
   const chosen: Waiting[] = [];
   for (const [at, [resource, waiting]] of byResource.entries()) {
@@ -135,21 +136,24 @@ describe.each([1, 2, 3, 4, 8, 16])("%i models that were quick begin to hang at t
   });
 });
 
-describe.each([1, 4, 8])("copies of %i models' outputs, which were quick, begin to hang at the same moment", (models) => {
-  test.each([
-    ["copies of another's", "host good/model"],
-    ["creates", "good/model"],
-  ])("%s take at most a second longer, and no more copies are open than fit into memory", async (_what, resource) => {
-    const loads = Array.from({ length: models }, (_, n) => ({
-      ...{ owners: 60, each: 4, resource: `host bad/model-${n}`, ms: 79_000, hangsFrom: 2_000 },
-    }));
-    const { p95, count, copies } = await simulate(loads, { ...FRAME, resources: [resource] });
-    expect(count).toBeGreaterThan(100);
-    expect(p95).toBeLessThan(FRAME.ms + 1_000);
-    // A claim may bring nine more than there are places.
-    expect(copies).toBeLessThan(GENERATE_PLACES.copies + 10);
-  });
-});
+describe.each([1, 4, 8])(
+  "copies of %i models' outputs, which were quick, begin to hang at the same moment",
+  (models) => {
+    test.each([
+      ["copies of another's", "host good/model"],
+      ["creates", "good/model"],
+    ])("%s take at most a second longer, and no more copies are open than fit into memory", async (_what, resource) => {
+      const loads = Array.from({ length: models }, (_, n) => ({
+        ...{ owners: 60, each: 4, resource: `host bad/model-${n}`, ms: 79_000, hangsFrom: 2_000 },
+      }));
+      const { p95, count, copies } = await simulate(loads, { ...FRAME, resources: [resource] });
+      expect(count).toBeGreaterThan(100);
+      expect(p95).toBeLessThan(FRAME.ms + 1_000);
+      // A claim may bring nine more than there are places.
+      expect(copies).toBeLessThan(GENERATE_PLACES.copies + 10);
+    });
+  },
+);
 
 test("a model that was quick for one owner and for many → 32 of its tasks are open at once, as before", async () => {
   const quick = { resource: "good/model", ms: 300 };
