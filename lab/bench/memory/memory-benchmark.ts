@@ -1,9 +1,13 @@
+import { fileURLToPath } from "node:url";
 import { createKeyframeClient, mustSucceed } from "../../../client/index.ts";
-import type { FunctionName } from "../../../local/stack/function-arguments.ts";
+import { type FunctionName, functionArguments } from "../../../local/stack/function-arguments.ts";
+import { pause } from "../../../shared/platform/pause.ts";
+import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { openScene } from "../deliver/scene.ts";
 import { keyframeWay, runBurst } from "../deliver/ways.ts";
 import { spreadOf } from "../measure.ts";
+import { spawnDeno } from "../processes.ts";
 import type { BenchStack, Caller } from "../stack.ts";
 import { residentMb, watchMemory } from "../process-usage.ts";
 
@@ -41,6 +45,11 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
   const peaks = await watchDuring(stack, "keyframe-generate", times, () => store(videoMb * 1_000_000));
   measured.push({ name, ...peaks, atMost: 128 });
 
+  const { copies } = GENERATE_PLACES;
+  progress(`${copies} stalled copies`);
+  const stalled = await watchStalledCopies(copies);
+  measured.push({ name: `generate, ${copies} copies of videos while Storage reads nothing`, ...stalled, atMost: 118 });
+
   return {
     aims: measured.map(({ name, idle, peaks, atMost }) => {
       return { name: `${name}: MB above idle`, value: spreadOf(peaks.map((peak) => peak - idle)), atMost };
@@ -68,6 +77,58 @@ async function watchDuring(stack: BenchStack, name: FunctionName, times: number,
   }
   if (stack.children.get(name)?.pid !== pid) throw new Error(`${name} was restarted meanwhile.`);
   return { idle, peaks };
+}
+
+/** After this the buffers of all copies are full. */
+const STALLED_MS = 5_000;
+const CHUNK_BYTES = 256 * 1024;
+
+/** The copies run in a process of their own, with an output's host that is fast and a Storage that accepts no body. */
+async function watchStalledCopies(copies: number): Promise<{ idle: number; peaks: number[] }> {
+  const idle = Promise.withResolvers<number>();
+  const open = new AbortController();
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, async ({ url }) => {
+    const { pathname } = new URL(url);
+    if (pathname === "/video") return new Response(endlessVideo());
+    if (pathname === "/idle") residentMb(child.pid).then(idle.resolve, idle.reject);
+    else await new Promise((resolve) => open.signal.addEventListener("abort", resolve));
+    await idle.promise;
+    return new Response();
+  });
+  const address = `127.0.0.1:${server.addr.port}`;
+  const file = fileURLToPath(new URL("stalled-copies.ts", import.meta.url));
+  const args = functionArguments("keyframe-generate", 0, [address]).slice(0, -1);
+  const child = spawnDeno([...args, file, String(copies), `http://${address}`], {});
+  child.ended.addEventListener("abort", () => idle.reject(new Error("The process of the copies ended.")));
+  try {
+    const idleMb = await idle.promise;
+    const watch = watchMemory(child.pid);
+    await pause(STALLED_MS);
+    return { idle: idleMb, peaks: [await watch.stop()] };
+  } finally {
+    await child.stop();
+    open.abort();
+    await server.shutdown();
+  }
+}
+
+/** The beginning of an MP4, whose media data do not end. */
+function endlessVideo(): ReadableStream<Uint8Array> {
+  const head = new Uint8Array(CHUNK_BYTES);
+  const view = new DataView(head.buffer);
+  const write = (text: string, at: number) => head.set(new TextEncoder().encode(text), at);
+  view.setUint32(0, 24);
+  write("ftypisom", 4);
+  write("isommp42", 16);
+  view.setUint32(24, 0xffffffff);
+  write("mdat", 28);
+  let chunk = head;
+  return new ReadableStream({
+    pull(controller) {
+      controller.enqueue(chunk);
+      chunk = new Uint8Array(CHUNK_BYTES);
+    },
+  });
 }
 
 const VIDEO_TIMEOUT_MS = 180_000;

@@ -8,7 +8,7 @@ import { createProvider } from "./provider/provider.ts";
 import { createDatabase } from "./tasks/database.ts";
 import { identify } from "./tasks/task.ts";
 import { createTaskPlaces } from "./tasks/task-places.ts";
-import { GENERATE_LIMITS, work } from "./tasks/work.ts";
+import { GENERATE_LIMITS, GENERATE_PLACES, work } from "./tasks/work.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
 const POLL_SECONDS = 2;
@@ -36,7 +36,7 @@ const deps = {
   now: Date.now,
 };
 const { claim } = createDatabase(callDatabase, pollSeconds);
-const places = createTaskPlaces(GENERATE_LIMITS.maxOpen);
+const places = createTaskPlaces(GENERATE_PLACES);
 const worker = createWorker({
   claim: async (room, heartbeatMs, waitMs, callMs) => {
     const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs, places.report());

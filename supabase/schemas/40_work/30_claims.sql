@@ -150,8 +150,9 @@ end $$;
 comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when: one probe of the index for each resource, however many rows wait.';
 
 -- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
--- those, owners: { id: count } }; '' stands for those without an entry. Each resource leaves two rows, or an equal part, to each that
--- follows. Longest wait first; among those late by seconds chance decides, because the first row of one may be one that nobody can take.
+-- those, owners: { id: count } }; ' ' stands for outputs without an entry, whose resource has a space, '' for whatever has none. Each
+-- resource leaves two rows, or an equal part, to each that follows. Longest wait first; among those late by seconds chance decides,
+-- because the first row of one may be one that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
 returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
 declare
@@ -171,9 +172,9 @@ declare
 begin
   select array_agg(d.resource order by greatest(d.due_at, at - interval '2 seconds'), random()) into resources
   from keyframe_private.due_resources(at) d
-  where coalesce((coalesce(room -> d.resource, room -> '') ->> 'all')::integer, 1) > 0;
+  where coalesce((coalesce(room -> d.resource, room -> substring(d.resource from ' '), room -> '') ->> 'all')::integer, 1) > 0;
   for number in 1 .. coalesce(cardinality(resources), 0) loop
-    of_resource := coalesce(room -> resources[number], room -> '', '{}');
+    of_resource := coalesce(room -> resources[number], room -> substring(resources[number] from ' '), room -> '', '{}');
     of_owners := coalesce(of_resource -> 'owners', '{}');
     free := max_rows - cardinality(owners);
     others := cardinality(resources) - number;

@@ -67,6 +67,12 @@ test("a model is full → its 20,000 due tasks are not read, and those of anothe
   expect(read).toBeLessThan(150);
 });
 
+test("outputs have no place, and models have some → tasks of models alone; and the other way round", async () => {
+  const room = { [FULL]: none, "": entry(8), " ": none };
+  expect((await claimWith(room)).tasks.map(({ id }) => id)).toEqual([ids.other]);
+  expect((await claimWith({ ...room, "": none, " ": entry(8) })).tasks.map(({ id }) => id)).toEqual([ids.stored]);
+});
+
 test("a model has places for one owner alone, whose task is behind 20,000 → that task, and few rows are read", async () => {
   const { tasks, read } = await claimWith({ [FULL]: { ...entry(4), new: 0, owners: { [world.owner]: 2 } }, "": none });
   expect(tasks.map(({ id }) => id)).toEqual([ids.late]);

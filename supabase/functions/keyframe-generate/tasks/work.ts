@@ -17,10 +17,15 @@ import {
 } from "./task.ts";
 
 /**
- * maxOpen: three times what one owner or one resource may have open. So many stalled copies of videos fit into 256 MB: the process had
- * 247 MB with 96, 283 MB with 128.
+ * How many tasks may be open at once. Stalled copies of videos take memory: 36 took 133 to 160 MB in all, 45 took 185 and 96 up to 275; a hosted
+ * function has 256 MB. Others take a tenth of a megabyte each.
  */
-export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 96, workMs: 80_000 };
+export const GENERATE_PLACES = { copies: 36, others: 96 };
+export const GENERATE_LIMITS: WorkerLimits = {
+  ...COMMON_LIMITS,
+  maxOpen: GENERATE_PLACES.copies + GENERATE_PLACES.others,
+  workMs: 80_000,
+};
 
 /** Does a claimed task and records its result. Throws when the result could not be recorded. */
 export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): Promise<void> {
