@@ -19,8 +19,12 @@ begin
     perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
   end if;
   perform keyframe_private.require_success(candidate);
+  if candidate.output_content_type not like 'image/%' then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The file of the frame %s is no image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
+  end if;
 end $$;
-comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
+comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
 -- Storage checks neither the bytes of an image nor, when it comes in chunks, its size. So an image is used only if it is not larger than
 -- its bucket takes, and if its pixels are noted, which the API does after it has checked them.

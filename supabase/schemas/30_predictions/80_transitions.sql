@@ -135,8 +135,8 @@ end $$;
 comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
 
 create function keyframe_worker.complete_prediction(
-  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer,
-  duration_seconds double precision default null, has_audio boolean default null)
+  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
+  height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   done record;

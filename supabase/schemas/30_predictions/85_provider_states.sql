@@ -27,7 +27,7 @@ returns text language plpgsql stable set search_path = '' as $$
 declare
   wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
   -- Stored too, but beside one of those it is a preview.
-  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
+  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
   named_url text;
   is_of_kind boolean;
   likely_url text;
