@@ -12,8 +12,8 @@ import {
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
 /** In one box. Files have some tens; 8 MiB of empty boxes would take 200 MB. */
 const MAX_BOXES = 10_000;
-/** In a file: an hour in fragments has fewer, and 200 MiB of empty boxes would take 4 s. */
-const MAX_BOXES_IN_ALL = 200_000;
+/** In a file: ten minutes in fragments of a picture each have fewer, and three million small fragments would take 50 s. */
+const MAX_BOXES_IN_ALL = 100_000;
 /**
  * Reads the size and duration of an MP4 and whether it has sound, wherever its `moov` is, and that of its fragments (`moof`). Refuses no
  * more than a player does: a content that is cut off and bytes after the last box are notes. Reads only the headers of other boxes.
