@@ -67,8 +67,9 @@ function command(shots: ShotFile[], kinds: (Kind | null)[], names: string[]): st
   const [first] = kinds;
   if (first?.isOfMp4 && kinds.every((kind) => kind?.text === first.text))
     return "ffmpeg -f concat -safe 0 -i list.txt -c copy film.mp4";
-  const even = (pixels = 0) => pixels - (pixels % 2); // what encoders take
-  const size = `${even(shots[0]?.output.width)}:${even(shots[0]?.output.height)}`;
+  const even = (pixels: number) => pixels - (pixels % 2); // what encoders take
+  const { width = 1280, height = 720 } = shots.find(({ output }) => output.width !== undefined)?.output ?? {};
+  const size = `${even(width)}:${even(height)}`;
   const rate = Math.max(...kinds.map((kind) => kind?.rate ?? 24));
   const fit = `scale=iw*sar:ih,scale=${size}:force_original_aspect_ratio=decrease,pad=${size}:-1:-1,setsar=1,fps=${rate},format=yuv420p`;
   const parts = shots.map(({ output }, at) => {

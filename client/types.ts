@@ -15,9 +15,9 @@ export type Output = {
   bytes: number;
   /** The SHA-256 of the file in lower-case hex. */
   sha256: string;
-  /** Pixels. */
-  width: number;
-  height: number;
+  /** Pixels, where the file says them. */
+  width?: number | undefined;
+  height?: number | undefined;
   /** Only for a video. */
   durationSeconds?: number | undefined;
   /** Only for a video: whether its file has sound. */

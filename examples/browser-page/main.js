@@ -62,8 +62,9 @@ async function make(step, body) {
     else at("progress").value = progress;
   };
   const { output } = mustSucceed(await keyframe.waitFor(await keyframe.generate(step, body), { onProgress }));
-  const shown = document.createElement(step === "video" ? "video" : "img");
-  if (step === "video") Object.assign(shown, { controls: true, muted: true, loop: true });
+  const isVideo = !output.contentType.startsWith("image/");
+  const shown = document.createElement(isVideo ? "video" : "img");
+  if (isVideo) Object.assign(shown, { controls: true, muted: true, loop: true });
   else shown.alt = `The ${step.replace("-", " ")}`;
   Object.assign(shown, { id: step, src: output.url });
   at("results").append(shown);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MEDIA_EXTENSIONS } from "../media/media.ts";
 import { cost } from "./costs.ts";
 import { id, step } from "./fields.ts";
 
@@ -47,44 +48,25 @@ export const generationSucceeded = z.strictObject({
   type: z.literal("generation.succeeded"),
   /** When it ended: data.completedAt. */
   timestamp: time,
-  data: z
-    .strictObject({
-      ...generation,
-      output: z.strictObject({
-        /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `keyframe-outputs`. */
-        path: z.string(),
-        /** Detected from the file's bytes. */
-        contentType: z.enum([
-          "image/png",
-          "image/jpeg",
-          "image/webp",
-          "image/gif",
-          "image/avif",
-          "image/bmp",
-          "video/mp4",
-          "video/webm",
-          "video/x-matroska",
-        ]),
-        bytes: z.int().positive(),
-        /** Lower-case hex of the stored file's SHA-256. */
-        sha256: z.string().regex(/^[0-9a-f]{64}$/),
-        /** Pixels. */
-        width: z.int().positive(),
-        height: z.int().positive(),
-        /** Only for a video whose file states it. */
-        durationSeconds: z.number().positive().optional(),
-        /** Only for a video: whether its file has sound. */
-        hasAudio: z.boolean().optional(),
-      }),
-    })
-    .refine(({ step, output }) => step === "video" || output.durationSeconds === undefined, {
-      path: ["output", "durationSeconds"],
-      message: "Only allowed for a video.",
-    })
-    .refine(({ step, output }) => step === "video" || output.hasAudio === undefined, {
-      path: ["output", "hasAudio"],
-      message: "Only allowed for a video.",
+  data: z.strictObject({
+    ...generation,
+    output: z.strictObject({
+      /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `keyframe-outputs`. */
+      path: z.string(),
+      /** Detected from the file's bytes. */
+      contentType: z.enum(Object.keys(MEDIA_EXTENSIONS)),
+      bytes: z.int().positive(),
+      /** Lower-case hex of the stored file's SHA-256. */
+      sha256: z.string().regex(/^[0-9a-f]{64}$/),
+      /** Pixels. Left out when the file does not say them. */
+      width: z.int().positive().optional(),
+      height: z.int().positive().optional(),
+      /** Only for a video whose file states it. */
+      durationSeconds: z.number().positive().optional(),
+      /** Only for a video: whether its file has sound. */
+      hasAudio: z.boolean().optional(),
     }),
+  }),
 });
 
 /**

@@ -49,12 +49,18 @@ export const output = z
     }),
     contentType: z.string().meta({
       description:
-        "Detected from the file's bytes: usually image/png, image/jpeg, image/webp or video/mp4; else image/gif, image/avif, image/bmp, video/webm or video/x-matroska.",
+        "Detected from the file's bytes: usually image/png, image/jpeg, image/webp or video/mp4; else another that browsers show or play (docs/models.md, \"What is stored\"). It can be another kind than the step's: a model for video that returns a GIF.",
     }),
     bytes: z.int(),
     sha256: z.string().meta({ description: "The SHA-256 of the file in lower-case hex." }),
-    width: z.int().meta({ description: "Pixels, as the file is shown." }),
-    height: z.int().meta({ description: "Pixels, as the file is shown." }),
+    width: z
+      .int()
+      .optional()
+      .meta({ description: "Pixels, as the file is shown. Left out when the file does not say it." }),
+    height: z
+      .int()
+      .optional()
+      .meta({ description: "Pixels, as the file is shown. Left out when the file does not say it." }),
     durationSeconds: z.number().optional().meta({ description: "Only for a video whose file states it." }),
     hasAudio: z.boolean().optional().meta({ description: "Only for a video: whether its file has sound." }),
     expiresAt: time,

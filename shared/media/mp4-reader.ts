@@ -1,18 +1,29 @@
-import { chooseDuration, type MediaFacts, type MediaReader, type Size, shownSize, UnusableMedia } from "./media.ts";
+import {
+  chooseDuration,
+  type MediaFacts,
+  type MediaReader,
+  type Size,
+  shownSize,
+  UNKNOWN,
+  UnusableMedia,
+} from "./media.ts";
 
 /** `moov` lists every sample: a few megabytes for an hour of video. */
-const MAX_HEADER_BYTES = 16 * 1024 * 1024;
-/** In one box. Files have some tens; 16 MiB of empty boxes would take 400 MB. */
+const MAX_HEADER_BYTES = 8 * 1024 * 1024;
+/** In one box. Files have some tens; 8 MiB of empty boxes would take 200 MB. */
 const MAX_BOXES = 10_000;
+/** In a file: ten minutes in fragments of a picture each have fewer, and three million small fragments would take 50 s. */
+const MAX_BOXES_IN_ALL = 100_000;
 /**
- * Reads the size and duration of an MP4 and whether it has sound, wherever its `moov` is, and that of its fragments (`moof`). Checks that
- * its content is complete, and no more than a player does: bytes after the last box are a note. Reads only the headers of other boxes.
+ * Reads the size and duration of an MP4 and whether it has sound, wherever its `moov` is, and that of its fragments (`moof`). Refuses no
+ * more than a player does: a content that is cut off and bytes after the last box are notes. Reads only the headers of other boxes.
  * No library bounds its work so: mp4box takes 1.1 GB and 7 s for a hostile file of 416 bytes; mediabunny adds 30 ms and 20 MB to the
  * start of a function that answers after 80 ms, and leaves out fragments behind a `moov` with samples.
  */
 export function createMp4Reader(): MediaReader {
   const header = new DataView(new ArrayBuffer(16));
   let headerFilled = 0;
+  let boxes = 0;
   let type = "";
   /** Remaining bytes of the present box; Infinity when it extends to the end of the file. */
   let left = 0;
@@ -26,9 +37,10 @@ export function createMp4Reader(): MediaReader {
   function open(): void {
     const box = readBoxHeader(header);
     headerFilled = 0;
-    if (box === null) {
-      if (movie === null || !hasSamples) throw new UnusableMedia("The video has a box smaller than its own header.");
-      note = "bytes_after_end";
+    if (box === null || ++boxes > MAX_BOXES_IN_ALL) {
+      if (movie === null || !hasSamples)
+        throw new UnusableMedia("The video has no header or no content among its boxes.");
+      note = box === null ? "bytes_after_end" : "too_many_boxes";
       type = "";
       left = Number.POSITIVE_INFINITY;
       return;
@@ -51,7 +63,12 @@ export function createMp4Reader(): MediaReader {
 
   function keep(part: Uint8Array): void {
     const length = kept.byteLength;
-    if (length + part.byteLength > MAX_HEADER_BYTES) throw new UnusableMedia("The video's header is too large.");
+    if (length + part.byteLength > MAX_HEADER_BYTES) {
+      note = "header_too_large";
+      isKept = false;
+      kept.resize(0);
+      return;
+    }
     kept.resize(length + part.byteLength);
     new Uint8Array(kept, length).set(part);
   }
@@ -74,17 +91,18 @@ export function createMp4Reader(): MediaReader {
     },
     end() {
       if (left === Number.POSITIVE_INFINITY) close();
-      const isCutOff = headerFilled > 0 || (left > 0 && left !== Number.POSITIVE_INFINITY);
-      if (isCutOff && (movie === null || !hasSamples || (left > 0 && CONTENT.includes(type))))
-        throw new UnusableMedia("The video is cut off.");
-      if (movie === null || !hasSamples) throw new UnusableMedia("The video has no header or no content.");
-      if (isCutOff) note = "bytes_after_end";
-      return { ...describe(movie), ...(note !== undefined && { note }) };
+      const isUnread = movie === null && note === "header_too_large";
+      if ((movie === null && !isUnread) || !hasSamples)
+        throw new UnusableMedia("The video is cut off, or has no header or no content.");
+      if (left > 0 && left !== Number.POSITIVE_INFINITY && CONTENT.includes(type)) note = "cut_off";
+      else if (headerFilled > 0 || (left > 0 && left !== Number.POSITIVE_INFINITY)) note = "bytes_after_end";
+      const facts = movie === null ? UNKNOWN : describe(movie);
+      return { ...facts, ...(note !== undefined && { note }) };
     },
   };
 }
 
-/** Boxes without which a player stops. Players skip any other that is cut off or is not a box. */
+/** A player stops where one of these is cut off. It skips any other that is cut off or is not a box. */
 const CONTENT = ["moov", "moof", "mdat"];
 
 /** Times in units of `1 / scale` seconds. */
@@ -105,6 +123,8 @@ type Movie = {
   defaults: Map<number, number>;
   /** As stated in the header; 0: not stated. */
   seconds: number;
+  /** Whether the header has so many boxes that tracks may not have been read. */
+  isPartial: boolean;
   hasFragments: boolean;
 };
 
@@ -119,19 +139,21 @@ function readMovie(moov: DataView): Movie {
     byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two equal ids, the first
     defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
     seconds: readSeconds(find(boxes, "mvhd"), find(extends_, "mehd")),
+    isPartial: boxes.length === MAX_BOXES,
     hasFragments: false,
   };
 }
 
 /** Throws UnusableMedia. */
-function describe({ tracks, seconds, hasFragments }: Movie): MediaFacts {
-  const video = tracks.find(({ size }) => size !== null);
-  if (!video?.size) throw new UnusableMedia("The video has no picture.");
-  const inPictures = (video.end - (video.begin ?? 0)) / video.scale;
+function describe({ tracks, seconds, isPartial, hasFragments }: Movie): MediaFacts {
+  if (!isPartial && tracks.every(({ kind }) => kind === null))
+    throw new UnusableMedia("The video has neither a picture nor sound.");
+  const video = tracks.find(({ kind, size }) => kind === "video" && size !== null);
+  const inPictures = video ? (video.end - (video.begin ?? 0)) / video.scale : 0;
   // In fragments, and of no known length in the header, a video is as long as its pictures.
   const duration = chooseDuration(hasFragments ? inPictures : 0, seconds, inPictures);
-  if (duration.durationSeconds === null && !video.hasSamples) throw new UnusableMedia("The video has no duration.");
-  return { ...video.size, ...duration, hasAudio: tracks.some(({ kind }) => kind === "audio") };
+  const hasAudio = tracks.some(({ kind }) => kind === "audio");
+  return { ...(video?.size ?? { ...UNKNOWN, note: "no_sides" }), ...duration, hasAudio };
 }
 
 /** "vide" and "soun". */

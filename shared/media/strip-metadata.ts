@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { deflateSync, inflateSync } from "node:zlib";
 import { blankProfileNames } from "./color-profile.ts";
-import type { Image } from "./media.ts";
+import type { Image } from "./image-reader.ts";
 import { readOrientation, writeOrientation } from "./orientation.ts";
 
 /** `isLossless`: a JPEG of a kind that browsers and models do not decode. */

@@ -1,11 +1,11 @@
-import { chooseDuration, type MediaReader, type Size, shownSize, UnusableMedia } from "./media.ts";
+import { chooseDuration, type MediaReader, type Size, shownSize, UNKNOWN, UnusableMedia } from "./media.ts";
 
 /** The headers that are kept have some kilobytes. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** In one element: a megabyte of empty ones would take 50 MB. */
 const MAX_ELEMENTS = 10_000;
-/** In a file: hours of video have fewer, and 200 MiB of empty ones would take many seconds. */
-const MAX_ELEMENTS_IN_ALL = 1_000_000;
+/** In a file: an hour of video has fewer, and a million take up to 5 s. */
+const MAX_ELEMENTS_IN_ALL = 300_000;
 /** The longest header of an element: four bytes of its name, eight of its size. */
 const ELEMENT_HEADER_BYTES = 12;
 /** The number of the track, a time and flags, with which a block begins. */
@@ -40,8 +40,8 @@ const KEPT = [ID.info, ID.tracks, ID.timestamp];
 const BLOCKS = [ID.block, ID.simpleBlock];
 
 /**
- * Reads the size and duration of a WebM or Matroska file and whether it has sound. Checks that it is complete, and no more than a player
- * does. Reads the headers and the first bytes of each block: at most MAX_HEADER_BYTES are in memory. mediabunny is not used for what
+ * Reads the size and duration of a WebM or Matroska file and whether it has sound. Refuses no more than a player does: where it is cut
+ * off or cannot be read any further is a note. Reads the headers and the first bytes of each block: at most MAX_HEADER_BYTES are in memory. mediabunny is not used for what
  * mp4-reader.ts says, and because it reads back and forth in a file that passes once.
  */
 export function createWebmReader(): MediaReader {
@@ -66,14 +66,29 @@ export function createWebmReader(): MediaReader {
   function open(element: { id: number; size: number | null }): void {
     filled = 0;
     id = element.id;
-    if (++elements > MAX_ELEMENTS_IN_ALL) throw new UnusableMedia("The video has too many elements.");
+    if (++elements > MAX_ELEMENTS_IN_ALL) {
+      stop("too_many_elements");
+      return;
+    }
     if (id === ID.segment && element.size !== null) end = position + element.size;
     if (OPENED.includes(id)) return;
-    if (element.size === null) throw new UnusableMedia("The video has an element without a size.");
+    if (element.size === null) {
+      stop("element_without_size");
+      return;
+    }
     left = element.size;
     wanted = KEPT.includes(id) ? left : BLOCKS.includes(id) ? Math.min(left, BLOCK_HEADER_BYTES) : 0;
-    if (wanted > MAX_HEADER_BYTES) throw new UnusableMedia("The video's header is too large.");
     kept.resize(0);
+    if (wanted <= MAX_HEADER_BYTES) return;
+    wanted = 0;
+    note = "header_too_large";
+  }
+
+  /** The rest is not read. */
+  function stop(why: string): void {
+    filled = 0;
+    end = position;
+    note = why;
   }
 
   function keep(part: Uint8Array): void {
@@ -104,7 +119,7 @@ export function createWebmReader(): MediaReader {
     push(chunk) {
       for (let offset = 0; offset < chunk.byteLength; ) {
         if (position >= end) {
-          note = "bytes_after_end";
+          note ??= "bytes_after_end";
           return;
         }
         if (left > 0) {
@@ -120,17 +135,17 @@ export function createWebmReader(): MediaReader {
         const element = readHeader(header, filled);
         if (element === "broken") {
           if (pictures.count === 0) throw new UnusableMedia("The video has an element that cannot be read.");
-          end = position; // of a segment of unknown length
-          note = "bytes_after_end";
-          filled = 0;
+          stop("bytes_after_end"); // of a segment of unknown length
         } else if (element !== null) open(element);
       }
     },
     end() {
-      const isCutOff = filled > 0 || left > 0 || (end !== Number.POSITIVE_INFINITY && position < end);
-      if (isCutOff) throw new UnusableMedia("The video is cut off.");
-      const size = tracks?.find((track) => track.size !== null)?.size;
-      if (!tracks || !size || pictures.count === 0) throw new UnusableMedia("The video has no header or no pictures.");
+      if (filled > 0 || left > 0 || (end !== Number.POSITIVE_INFINITY && position < end)) note = "cut_off";
+      const size = tracks?.find((track) => track.size !== null)?.size ?? null;
+      const hasAudio = tracks?.some(({ isSound }) => isSound) ?? null;
+      if (note === "header_too_large" && tracks === null) return { ...UNKNOWN, note };
+      if (!hasAudio && (size === null || pictures.count === 0))
+        throw new UnusableMedia("The video is cut off, or has no header or no pictures.");
       const { count, first, last } = pictures;
       const seconds = (units: number) => (units * info.unit) / 1e9;
       // The last picture is as long as the others are on average.
@@ -138,8 +153,8 @@ export function createWebmReader(): MediaReader {
         seconds(info.duration),
         count > 1 ? seconds(last - first + (last - first) / (count - 1)) : 0,
       );
-      const hasAudio = tracks.some(({ isSound }) => isSound);
-      return { ...size, ...duration, hasAudio, ...(note !== undefined && { note }) };
+      const sides = size ?? { ...UNKNOWN, note: "no_sides" };
+      return { ...sides, ...duration, hasAudio, ...(note !== undefined && { note }) };
     },
   };
 }

@@ -689,7 +689,6 @@ create table keyframe.projects (
   constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
   constraint text_prompt_is_plain_text check (keyframe_private.is_plain_text(text_prompt)),
   constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
-  constraint reference_image_of_project_is_in_projects check (keyframe_private.is_reference_path(reference_image_path)),
   -- The API returns them as ISO 8601, which has neither infinity nor other years.
   constraint times_are_in_years_of_four_digits check (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
@@ -1785,13 +1784,12 @@ create table keyframe.predictions (
   constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
   constraint lease_only_while_active check (lease_token is null or completed_at is null),
   constraint output_if_and_only_if_succeeded check (
-    num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
-      = case when status = 'succeeded' then 6 else 0 end),
+    num_nonnulls(output_path, output_content_type, output_bytes, output_sha256) = case when status = 'succeeded' then 4 else 0 end),
+  constraint output_facts_only_if_succeeded check (
+    status = 'succeeded' or num_nonnulls(output_width, output_height, output_duration_seconds, output_has_audio) = 0),
+  constraint output_has_both_sides_or_none check ((output_width is null) = (output_height is null)),
   -- It is the input of a video and the file that its owner reads.
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
-  constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded
-    check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
-  constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
     and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
@@ -1816,8 +1814,8 @@ comment on column keyframe.predictions.error_message is 'Why it failed: a senten
 comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
 comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
 comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
-comment on column keyframe.predictions.output_width is 'In pixels.';
-comment on column keyframe.predictions.output_height is 'In pixels.';
+comment on column keyframe.predictions.output_width is 'In pixels; null: the file does not say it, or has no picture.';
+comment on column keyframe.predictions.output_height is 'In pixels; null: the file does not say it, or has no picture.';
 comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
@@ -2273,8 +2271,12 @@ begin
       format('The prediction %s is a video. Name a first frame or a last frame.', frame));
   end if;
   perform keyframe_private.require_success(candidate);
+  if candidate.output_content_type not like 'image/%' then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The file of the frame %s is no image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
+  end if;
 end $$;
-comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
+comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
 -- Administrators may put files there, which nobody has measured: here an image needs noted pixels and its bucket's size limit.
 create function keyframe_private.require_upload(path text, owner uuid)
@@ -2906,8 +2908,8 @@ end $$;
 comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
 
 create function keyframe_worker.complete_prediction(
-  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer,
-  duration_seconds double precision default null, has_audio boolean default null)
+  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
+  height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   done record;
@@ -3015,7 +3017,7 @@ returns text language plpgsql stable set search_path = '' as $$
 declare
   wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
   -- Stored too, but beside one of those it is a preview.
-  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
+  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
   named_url text;
   is_of_kind boolean;
   likely_url text;
@@ -6141,7 +6143,8 @@ comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of t
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
   ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
   ('keyframe-outputs', 'keyframe-outputs', false, 209715200, array[
-    'image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', 'image/bmp', 'video/mp4', 'video/webm', 'video/x-matroska']);
+    'image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', 'image/bmp', 'image/x-icon',
+    'video/mp4', 'video/webm', 'video/x-matroska', 'video/ogg', 'audio/mpeg', 'audio/wav', 'audio/flac', 'audio/aac']);
 
 -- Uploads of reference images.
 
@@ -6223,8 +6226,8 @@ create index file_removals_lease_token_idx on keyframe_private.file_removals (le
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
-  from unnest(case when prediction.step = 'video' then array['mp4', 'webm', 'mkv']
-    else array['png', 'jpg', 'webp', 'gif', 'avif', 'bmp'] end) as extension
+  from unnest(array[
+    'png', 'jpg', 'webp', 'gif', 'avif', 'bmp', 'ico', 'mp4', 'webm', 'mkv', 'ogv', 'mp3', 'wav', 'flac', 'aac']) as extension
 $$;
 comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
@@ -6309,7 +6312,9 @@ comment on function keyframe_private.keep_reference is 'Keeps an image that a ne
 create function keyframe_private.keep_reference_of_project()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
+  if tg_op = 'INSERT' or new.reference_image_path is distinct from old.reference_image_path then
+    perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
+  end if;
   return new;
 end $$;
 
@@ -7448,9 +7453,8 @@ create trigger _180_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
 comment on trigger _180_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
-create trigger _190_keep_reference before update on keyframe.projects
-  for each row when (new.reference_image_path is distinct from old.reference_image_path and new.reference_image_path is not null)
-  execute function keyframe_private.keep_reference_of_project();
+create trigger _190_keep_reference before insert or update on keyframe.projects
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
 comment on trigger _190_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.stamp_film_of_deleted_shot();

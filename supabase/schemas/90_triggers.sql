@@ -48,9 +48,8 @@ create trigger _180_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
 comment on trigger _180_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
-create trigger _190_keep_reference before update on keyframe.projects
-  for each row when (new.reference_image_path is distinct from old.reference_image_path and new.reference_image_path is not null)
-  execute function keyframe_private.keep_reference_of_project();
+create trigger _190_keep_reference before insert or update on keyframe.projects
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
 comment on trigger _190_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.stamp_film_of_deleted_shot();

@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, inject, test } from "vitest";
-import type { Step } from "../../shared/contract/fields.ts";
 import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import { OutputError } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { fillBuckets } from "../support/api/buckets.ts";
 import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
 import { useUser } from "../support/api/user.ts";
-import { NO_IMAGES, POLYGLOTS } from "../support/security/files.ts";
+import { CUT_OFF, NO_IMAGES, POLYGLOTS } from "../support/security/files.ts";
 
 const sql = openDatabase();
 const PATH = "/api/projects/reference-images";
@@ -14,11 +13,11 @@ const user = useUser();
 beforeEach(() => fillBuckets(sql, user.id));
 
 /** A file as the provider's output, read to its end as `generate` does on its way into Storage. */
-async function copyOf(step: Step, bytes: Uint8Array): Promise<string> {
+async function copyOf(bytes: Uint8Array): Promise<string> {
   async function* source() {
     yield bytes;
   }
-  const { body, result } = await createCheckedCopy(step, source());
+  const { body, result } = await createCheckedCopy(source());
   for await (const _chunk of body);
   return `${result()?.width} × ${result()?.height}`;
 }
@@ -47,21 +46,24 @@ const HIDDEN_SIZE = new Uint8Array([
   ...[0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9, 1, 1, 0x11, 0, 0xff, 0xd9],
 ]);
 
-describe("a file that is no image, under each type → 415, and nothing is stored; as an output → neither frame nor video", () => {
+describe("a file that is no image, under each type → 415, and nothing is stored; as an output → not usable", () => {
   test.each(Object.entries(NO_IMAGES))("%s", async (_name, make) => {
     const bytes = await make();
     for (const type of ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]) {
       await expectRefused(bytes, type);
     }
     await expectRefused(inForm(bytes));
-    for (const step of ["first-frame", "video"] as const) {
-      const code = await copyOf(step, bytes).catch((error) => (error instanceof OutputError ? error.code : error));
-      expect([step, code]).toEqual([step, "output_not_usable"]);
-    }
+    const code = await copyOf(bytes).catch((error) => (error instanceof OutputError ? error.code : error));
+    expect(code).toBe("output_not_usable");
+  });
+
+  test.each(Object.entries(CUT_OFF))("%s: refused alone as an upload", async (_name, make) => {
+    await expectRefused(await make(), "image/png");
+    expect(await copyOf(await make())).toBe("48 × 27");
   });
 
   test("a whole PNG as an output → a frame of its size", async () => {
-    expect(await copyOf("first-frame", await drawImage())).toBe("48 × 27");
+    expect(await copyOf(await drawImage())).toBe("48 × 27");
   });
 
   test.each<[what: string, make: () => Promise<BodyInit> | BodyInit, type?: string]>([

@@ -87,6 +87,7 @@ export async function runStep<S extends Step>(
 
 export function describeOutput({ output }: SucceededPrediction): string {
   const seconds = output.durationSeconds ? `, ${output.durationSeconds} s` : "";
-  const size = `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB${seconds}`;
+  const sides = output.width === undefined ? output.contentType : `${output.width} × ${output.height}`;
+  const size = `${sides}, ${Math.round(output.bytes / 1024)} KiB${seconds}`;
   return `${size}, downloaded: sha256 as stated`;
 }

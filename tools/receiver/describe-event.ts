@@ -27,7 +27,8 @@ function details(event: WebhookEvent): string[] {
       const { step, output, predictionId, projectId } = event.data;
       const sound = output.hasAudio === true ? " with sound" : "";
       const seconds = output.durationSeconds === undefined ? "" : `, ${output.durationSeconds} s${sound}`;
-      const file = `${output.width} × ${output.height}${seconds}, ${Math.ceil(output.bytes / 1024)} KiB`;
+      const sides = output.width === undefined ? output.contentType : `${output.width} × ${output.height}`;
+      const file = `${sides}${seconds}, ${Math.ceil(output.bytes / 1024)} KiB`;
       return [step, file, `prediction ${predictionId}`, `project ${projectId}`];
     }
     case "generation.failed": {

@@ -32,6 +32,7 @@ import { AddProject } from "./AddProject.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
+import { isPicture } from "../steps/TakePicture.tsx";
 import { BusyButton, NewButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
@@ -74,7 +75,9 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const player = useRef<HTMLDivElement>(null);
   const [played, setPlayed] = useState<string | null>(null);
   const videos = shots.flatMap(({ projectId, title, takes: { video } }, at) =>
-    video?.output ? [{ projectId, title, number: at + 1, video, output: video.output }] : [],
+    video?.output && !isPicture(video.output.contentType)
+      ? [{ projectId, title, number: at + 1, video, output: video.output }]
+      : [],
   );
   const shown = videos.find(({ projectId }) => projectId === played) ?? videos[0];
   const play = (projectId: string) => {

@@ -4,7 +4,7 @@ import type { Output, Prediction, Step } from "../../../client/index.ts";
 import { IconMovie, IconPhoto } from "../ui/icons.tsx";
 import { isRunning } from "../queries/project-queries.ts";
 import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "./status-words.ts";
-import { TakePicture, useRenewOutput } from "./TakePicture.tsx";
+import { isPicture, TakePicture, useRenewOutput } from "./TakePicture.tsx";
 import classes from "./screen.module.css";
 
 type Props = {
@@ -75,9 +75,9 @@ type MediaProps = PlayerProps & { prediction: Prediction; label: string; isStill
 
 /** The picture or the video of a take; nothing without a file. */
 export function TakeMedia({ prediction, label, isStill = false, ...player }: MediaProps) {
-  const { step, output } = prediction;
+  const { output } = prediction;
   if (output === null) return null;
-  return step === "video" && !isStill ? (
+  return !isPicture(output.contentType) && !isStill ? (
     <FilmVideo key={output.path} prediction={prediction} output={output} label={label} {...player} />
   ) : (
     <TakePicture

@@ -15,11 +15,13 @@ type Props = {
 /** The picture of a take, of a video its first one. */
 export function TakePicture({ prediction, alt, broken, ...given }: Props) {
   const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
-  const { step, output } = prediction;
+  const { output } = prediction;
   if (isBroken || output === null) return broken(tryAgain);
-  const { url, width, height } = output;
+  const { url, contentType, width, height } = output;
   const shown = { ...given, width, height, onError: onFailed };
-  return step === "video" ? (
+  return isPicture(contentType) ? (
+    <img key={round} {...shown} src={url} alt={alt} loading="lazy" onLoad={onLoaded} />
+  ) : (
     <video
       key={round}
       {...shown}
@@ -30,10 +32,11 @@ export function TakePicture({ prediction, alt, broken, ...given }: Props) {
       tabIndex={-1}
       onLoadedData={onLoaded}
     />
-  ) : (
-    <img key={round} {...shown} src={url} alt={alt} loading="lazy" onLoad={onLoaded} />
   );
 }
+
+/** A model for a video may return a picture in motion, and one for a frame a video. */
+export const isPicture = (contentType: string): boolean => contentType.startsWith("image/");
 
 /** For a file that fails to load: its URL may have expired, so all is read once more. `isBroken`: that failed too. */
 export function useRenewOutput(prediction: Prediction) {

@@ -13,7 +13,8 @@ export function StepCard({ name, run }: { name: string; run: Prediction | null |
 
 function Content({ name, run }: { name: string; run: Prediction }) {
   const { status, output, progress } = run;
-  if (output && run.step === "video") return <video src={output.url} aria-label={name} autoPlay muted loop controls />;
+  if (output && !output.contentType.startsWith("image/"))
+    return <video src={output.url} aria-label={name} autoPlay muted loop controls />;
   if (output) return <img src={output.url} alt={name} />;
   if (status === "failed" || status === "canceled") return null;
   return <progress aria-label={`${name}: progress`} {...(progress === null ? {} : { value: progress })} />;

@@ -61,7 +61,6 @@ create table keyframe.projects (
   constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
   constraint text_prompt_is_plain_text check (keyframe_private.is_plain_text(text_prompt)),
   constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
-  constraint reference_image_of_project_is_in_projects check (keyframe_private.is_reference_path(reference_image_path)),
   -- The API returns them as ISO 8601, which has neither infinity nor other years.
   constraint times_are_in_years_of_four_digits check (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),

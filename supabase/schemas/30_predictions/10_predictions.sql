@@ -78,13 +78,12 @@ create table keyframe.predictions (
   constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
   constraint lease_only_while_active check (lease_token is null or completed_at is null),
   constraint output_if_and_only_if_succeeded check (
-    num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
-      = case when status = 'succeeded' then 6 else 0 end),
+    num_nonnulls(output_path, output_content_type, output_bytes, output_sha256) = case when status = 'succeeded' then 4 else 0 end),
+  constraint output_facts_only_if_succeeded check (
+    status = 'succeeded' or num_nonnulls(output_width, output_height, output_duration_seconds, output_has_audio) = 0),
+  constraint output_has_both_sides_or_none check ((output_width is null) = (output_height is null)),
   -- It is the input of a video and the file that its owner reads.
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
-  constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded
-    check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
-  constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
     and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
@@ -109,8 +108,8 @@ comment on column keyframe.predictions.error_message is 'Why it failed: a senten
 comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
 comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
 comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
-comment on column keyframe.predictions.output_width is 'In pixels.';
-comment on column keyframe.predictions.output_height is 'In pixels.';
+comment on column keyframe.predictions.output_width is 'In pixels; null: the file does not say it, or has no picture.';
+comment on column keyframe.predictions.output_height is 'In pixels; null: the file does not say it, or has no picture.';
 comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';

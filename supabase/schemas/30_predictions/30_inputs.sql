@@ -19,8 +19,12 @@ begin
       format('The prediction %s is a video. Name a first frame or a last frame.', frame));
   end if;
   perform keyframe_private.require_success(candidate);
+  if candidate.output_content_type not like 'image/%' then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The file of the frame %s is no image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
+  end if;
 end $$;
-comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
+comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
 -- Administrators may put files there, which nobody has measured: here an image needs noted pixels and its bucket's size limit.
 create function keyframe_private.require_upload(path text, owner uuid)

@@ -130,8 +130,8 @@ end $$;
 comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
 
 create function keyframe_worker.complete_prediction(
-  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer,
-  duration_seconds double precision default null, has_audio boolean default null)
+  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
+  height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   done record;
@@ -239,7 +239,7 @@ returns text language plpgsql stable set search_path = '' as $$
 declare
   wanted constant text := case prediction.step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|jfif|webp)$' end;
   -- Stored too, but beside one of those it is a preview.
-  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
+  unusual constant text := case prediction.step when 'video' then '\.(webm|mkv|og[vg]|gif)$' else '\.(gif|avif|bmp|ico)$' end;
   named_url text;
   is_of_kind boolean;
   likely_url text;

@@ -24,8 +24,8 @@ create index file_removals_lease_token_idx on keyframe_private.file_removals (le
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
-  from unnest(case when prediction.step = 'video' then array['mp4', 'webm', 'mkv']
-    else array['png', 'jpg', 'webp', 'gif', 'avif', 'bmp'] end) as extension
+  from unnest(array[
+    'png', 'jpg', 'webp', 'gif', 'avif', 'bmp', 'ico', 'mp4', 'webm', 'mkv', 'ogv', 'mp3', 'wav', 'flac', 'aac']) as extension
 $$;
 comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
@@ -110,7 +110,9 @@ comment on function keyframe_private.keep_reference is 'Keeps an image that a ne
 create function keyframe_private.keep_reference_of_project()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
+  if tg_op = 'INSERT' or new.reference_image_path is distinct from old.reference_image_path then
+    perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
+  end if;
   return new;
 end $$;
 

@@ -88,6 +88,9 @@ test("a frame that has not succeeded → frame_not_ready; a video, deleted frame
   expect(await refusalCode({ step: "video", lastFrame: storing.id })).toBe("frame_not_ready");
   const { id: video } = await seedPrediction(db.sql, world, { step: "video", status: "succeeded" });
   expect(await refusalCode({ step: "video", firstFrame: video })).toBe("unsupported_input");
+  const columns = { output_content_type: "video/mp4" }; // what a wrongly configured model for images returned
+  const moving = await seedPrediction(db.sql, world, { status: "succeeded", columns });
+  expect(await refusalCode({ step: "video", firstFrame: moving.id })).toBe("unsupported_input");
   const both = { firstFrameImagePath: await addReference(db, world.owner) };
   expect(await refusalCode({ step: "video", firstFrame: first, input: both })).toBe("invalid_request");
   await db.sql`delete from keyframe.predictions where id = ${first}`;

@@ -117,6 +117,9 @@ describe("a reference image of a project", () => {
     const foreign = await addReference(db, (await addWorld(db)).owner);
     for (const path of [foreign, "projects/none.png"]) {
       expect(await codeOf(change({ reference_image_path: path }))).toBe("not_found");
+      const byHand = db.sql`insert into keyframe.projects (owner_id, title, text_prompt, reference_image_path)
+        values (${world.owner}, 'x', 'x', ${path})`;
+      expect(await codeOf(byHand)).toBe("not_found");
     }
     expect(await codeOf(change({ reference_image_path: "../secret" }))).toBe("invalid_request");
   });

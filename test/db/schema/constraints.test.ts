@@ -30,11 +30,8 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   lease_only_while_active: { status: "failed", columns: { lease_token: someId } },
   output_if_and_only_if_succeeded: { status: "succeeded", columns: { output_sha256: null } },
   output_path_is_its_own: { status: "succeeded", columns: { output_path: `${someId}/${someId}/${someId}.png` } },
-  output_has_sound_or_not_if_and_only_if_a_video_succeeded: {
-    status: "succeeded",
-    columns: { output_has_audio: true },
-  },
-  output_duration_only_of_a_video: { status: "succeeded", columns: { output_duration_seconds: 5 } },
+  output_facts_only_if_succeeded: { status: "failed", columns: { output_has_audio: true } },
+  output_has_both_sides_or_none: { status: "succeeded", columns: { output_width: null } },
   output_is_exact_in_json: { status: "succeeded", columns: { output_bytes: String(2 ** 53) } },
   error_stage_only_of_rejected_content: { status: "failed", columns: { error_stage: "input" } },
   error_if_and_only_if_failed: { status: "failed", columns: { error_retryable: null } },
@@ -57,7 +54,6 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   one_shot_per_position_of_a_film: `with film as (insert into keyframe.films (owner_id, title) values ($owner, 'x') returning id, owner_id)
     insert into keyframe.projects (owner_id, title, text_prompt, film_id, film_position) select owner_id, 'x', 'x', id, 1 from film, generate_series(1, 2)`,
   position_if_and_only_if_in_a_film: `insert into keyframe.projects (owner_id, title, text_prompt, film_position) values ($owner, 'x', 'x', 1)`,
-  reference_image_of_project_is_in_projects: `insert into keyframe.projects (owner_id, title, text_prompt, reference_image_path) values ($owner, 'x', 'x', 'elsewhere/a.png')`,
   model_is_owner_slash_name: `update keyframe.models set model = 'veo-3.1' where model = 'google/veo-3.1'`,
   settings_only_row_check: `insert into keyframe_private.settings (only_row) values (false)`,
   settings_max_calls_per_owner_check: `update keyframe_private.settings set max_calls_per_owner = 0`,

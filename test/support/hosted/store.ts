@@ -9,7 +9,7 @@ if (import.meta.main) {
   const file = { bucket: "keyframe-outputs", name: "a/b.png" } as const;
   const storage = createStorage(to, "sb_secret_made-up", fetch);
   const source = readOutput(from, { isAllowed: () => true, fetch, idleMs: 3_000 }, signal);
-  const copy = await createCheckedCopy("first-frame", source);
+  const copy = await createCheckedCopy(source);
   let refused: string | null = null;
   await storage.upload(file, copy.type, copy.body, signal).catch((error) => {
     refused = error.message;

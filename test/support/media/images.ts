@@ -28,6 +28,27 @@ export async function imageOf(size: number): Promise<Uint8Array<ArrayBuffer>> {
   return bytes;
 }
 
+/** A PNG in an icon. */
+export const iconOf = (png: Uint8Array, side: number): Uint8Array<ArrayBuffer> => {
+  const bytes = new Uint8Array(22 + png.length);
+  const view = new DataView(bytes.buffer);
+  bytes.set([0, 0, 1, 0, 1, 0, side, side, 0, 0, 1, 0, 32, 0]);
+  view.setUint32(14, png.length, true);
+  view.setUint32(18, 22, true);
+  bytes.set(png, 22);
+  return bytes;
+};
+
+/** A black BMP of OS/2, whose header is shorter. */
+export function os2BmpOf(width: number, height: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(26 + Math.ceil((3 * width) / 4) * 4 * height);
+  const view = new DataView(bytes.buffer);
+  bytes.set([0x42, 0x4d]);
+  for (const [at, value] of [bytes.length, 0, 26, 12].entries()) view.setUint32(2 + 4 * at, value, true);
+  for (const [at, value] of [width, height, 1, 24].entries()) view.setUint16(18 + 2 * at, value, true);
+  return bytes;
+}
+
 /** A black BMP. Its rows go from top to bottom when its height is negative. */
 export function bmpOf(width: number, height: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(54 + 3 * width * Math.abs(height));

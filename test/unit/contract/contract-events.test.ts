@@ -55,7 +55,6 @@ describe("only the documented fields", () => {
     ["generation.succeeded", "data.output.bytes", 0],
     ["generation.succeeded", "data.output.contentType", "text/html"],
     ["generation.succeeded", "data.output.durationSeconds", null],
-    ["generation.succeeded", "data.step", "first-frame"],
     ["generation.succeeded", "data.output.hasAudio", null],
     ["generation.succeeded", "data.requestedModel", null],
     ["generation.succeeded", "data.output", null],

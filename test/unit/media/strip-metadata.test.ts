@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { sniffImage } from "../../../shared/media/image-reader.ts";
 import { writeOrientation } from "../../../shared/media/orientation.ts";
-import { sniffImage } from "../../../shared/media/media.ts";
 import { stripMetadata } from "../../../shared/media/strip-metadata.ts";
 import {
   drawPhoto,

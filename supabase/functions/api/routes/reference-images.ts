@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
-import { type Image, MEDIA_EXTENSIONS, nameOtherImage, sniffImage } from "../../../../shared/media/media.ts";
+import { type Image, nameOtherImage, sniffImage } from "../../../../shared/media/image-reader.ts";
+import { MEDIA_EXTENSIONS } from "../../../../shared/media/media.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { hashRequest, type Idempotency } from "../http/read-call.ts";
 import { answerHeaders } from "../http/respond.ts";

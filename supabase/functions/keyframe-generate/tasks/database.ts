@@ -119,14 +119,14 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
 }
 export type Database = ReturnType<typeof createDatabase>;
 
-/** A checked file in Storage, as complete_prediction takes it. Only a video has a duration, and sound or none. */
+/** A checked file in Storage, as complete_prediction takes it. Null: unknown, or it has none. */
 export type StoredOutput = {
   output_path: string;
   content_type: string;
   bytes: number;
   sha256: string;
-  width: number;
-  height: number;
+  width: number | null;
+  height: number | null;
   duration_seconds: number | null;
   has_audio: boolean | null;
 };

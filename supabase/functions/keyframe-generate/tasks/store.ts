@@ -1,15 +1,15 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import type { Step } from "../../../../shared/contract/fields.ts";
+import { createImageReader } from "../../../../shared/media/image-reader.ts";
 import {
-  createImageReader,
   detectMedia,
-  isVideo,
+  isPicture,
   MEDIA_EXTENSIONS,
   type MediaFacts,
   type MediaReader,
   type MediaType,
   SIGNATURE_BYTES,
+  UNKNOWN,
   UnusableMedia,
 } from "../../../../shared/media/media.ts";
 import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";
@@ -27,7 +27,7 @@ import type { StoreTask } from "./task.ts";
 export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const source = readOutput(task.provider_output_url, deps.outputs, signal);
   try {
-    const copy = await createCheckedCopy(task.step, source);
+    const copy = await createCheckedCopy(source);
     // The same for every attempt, so that a repeated copy leaves no second file.
     const name = `${task.owner_id}/${task.project_id}/${task.id}.${MEDIA_EXTENSIONS[copy.type]}`;
     await upload({ bucket: "keyframe-outputs", name }, copy, deps, signal);
@@ -42,7 +42,13 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
       has_audio: hasAudio,
     };
     if (await deps.database.complete(task, output)) {
-      deps.log.info("output_stored", { predictionId: task.id, step: task.step, bytes: output.bytes, note });
+      deps.log.info("output_stored", {
+        predictionId: task.id,
+        step: task.step,
+        type: copy.type,
+        bytes: output.bytes,
+        note,
+      });
       return;
     }
     deps.log.warn("output_too_late", { predictionId: task.id });
@@ -88,15 +94,18 @@ function explain(error: OutputError | StorageError): { code: string; message: st
   return { code: "storage_unavailable", message: "The output could not be stored.", again: true };
 }
 
-/** The reader for a kind of file. */
+/** The reader for a kind of file. Nothing is read of icons, Ogg and files of sound. */
 export function createMediaReader(type: MediaType): MediaReader {
+  if (isPicture(type)) return createImageReader(type);
   if (type === "video/mp4") return createMp4Reader();
-  return isVideo(type) ? createWebmReader() : createImageReader(type);
+  if (type === "video/webm" || type === "video/x-matroska") return createWebmReader();
+  const facts = { ...UNKNOWN, hasAudio: type.startsWith("audio/") ? true : null };
+  return { push() {}, end: () => facts };
 }
 
 export type CheckedCopy = {
   type: MediaType;
-  /** The bytes of the file. Errors instead of ending when they are not a complete file of its type. */
+  /** The bytes of the file. Errors instead of ending when nothing of it can be shown or played. */
   body: ReadableStream<Uint8Array>;
   /** The facts about the file. Throws OutputError when the body errored; undefined when it was not read to its end. */
   result(): (MediaFacts & { bytes: number; sha256: string }) | undefined;
@@ -104,10 +113,10 @@ export type CheckedCopy = {
 
 /**
  * Detects the type by the first bytes, then hashes and checks the file while it passes: at most a chunk and the file's headers are in
- * memory. Throws OutputError when the type does not fit the step.
+ * memory. Whatever browsers show or play is stored, in whichever step: it is paid for. Throws OutputError for any other type.
  */
-export async function createCheckedCopy(step: Step, source: AsyncGenerator<Uint8Array>): Promise<CheckedCopy> {
-  const { head, type } = await readHead(step, source);
+export async function createCheckedCopy(source: AsyncGenerator<Uint8Array>): Promise<CheckedCopy> {
+  const { head, type } = await readHead(source);
   const reader = createMediaReader(type);
   const hash = createHash("sha256");
   let bytes = 0;
@@ -147,10 +156,7 @@ export async function createCheckedCopy(step: Step, source: AsyncGenerator<Uint8
   };
 }
 
-async function readHead(
-  step: Step,
-  source: AsyncGenerator<Uint8Array>,
-): Promise<{ head: Uint8Array; type: MediaType }> {
+async function readHead(source: AsyncGenerator<Uint8Array>): Promise<{ head: Uint8Array; type: MediaType }> {
   let head: Uint8Array = new Uint8Array(0);
   while (head.byteLength < SIGNATURE_BYTES) {
     const { value } = await source.next();
@@ -158,9 +164,8 @@ async function readHead(
     head = Buffer.concat([head, value]);
   }
   const type = detectMedia(head);
-  if (type !== null && isVideo(type) === (step === "video")) return { head, type };
-  const wanted = step === "video" ? "an MP4, QuickTime or WebM video" : "a PNG, JPEG, WebP, GIF, AVIF or BMP image";
-  throw notUsable(`It is not ${wanted}.`);
+  if (type !== null) return { head, type };
+  throw notUsable("It is not an image, a video or a sound that browsers show or play.");
 }
 
 function notUsable(why: string): OutputError {
