@@ -441,7 +441,7 @@ test("generate claims → its call's time, too, also without room for work", asy
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
 });
 
-test("each job that is scheduled → watched; switched off, gone or of another command → scheduled is false, until they are scheduled again", async () => {
+test("each job → watched; switched off, gone or of another command → scheduled is false, until scheduled again", async () => {
   const jobs = async () =>
     (
       await db.sql<{ jobname: string }[]>`select jobname, schedule, command, active from cron.job order by jobname`
