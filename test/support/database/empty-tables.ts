@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 
-/** Deletes all rows without the triggers. `truncate` makes new files for each table and index: a tenth of a second for these tables. */
+/** Deletes all rows without the triggers. `truncate` makes new files for each table and each index. */
 export async function emptyTables(sql: postgres.Sql, tables: string): Promise<void> {
   const deletions = tables.split(",").map((table) => `delete from ${table}`);
   // Sent as one text, which Postgres does in one transaction.
