@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { createKeyframeClient, mustSucceed } from "../../../client/index.ts";
 import { type FunctionName, functionArguments } from "../../../local/stack/function-arguments.ts";
-import { pause } from "../../../shared/platform/pause.ts";
+import { pause } from "../../../shared/platform/retry.ts";
 import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { openScene } from "../deliver/scene.ts";

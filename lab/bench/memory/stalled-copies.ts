@@ -1,5 +1,5 @@
 /** Copies so many videos from a host to Storage with the code of keyframe-generate, until the process is ended. */
-import { pause } from "../../../shared/platform/pause.ts";
+import { pause } from "../../../shared/platform/retry.ts";
 import { createStorage } from "../../../supabase/functions/keyframe-generate/files/storage.ts";
 import type { Deps } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { store } from "../../../supabase/functions/keyframe-generate/tasks/store.ts";

@@ -12,6 +12,7 @@ import {
 } from "../../support/database/calls.ts";
 import { providerState } from "../../../shared/replicate/provider-prediction.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { addWorld, useWorld, type Row, seedPrediction, seedSubmit } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
@@ -22,7 +23,10 @@ const db = useDatabase();
 const FRAME = 67_000;
 const world = useWorld(db);
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets",
+  );
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
       service_month_micros = null, spending_stopped = false, max_active_per_owner = 4`;

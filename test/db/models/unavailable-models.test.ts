@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { claim, complete, readRow, submitsOf } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { start, type Wanted } from "../../support/database/user.ts";
@@ -8,7 +9,7 @@ import { start, type Wanted } from "../../support/database/user.ts";
 const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices`;
+  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices");
   await addModels();
 });
 

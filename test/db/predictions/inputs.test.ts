@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { addWorld, useWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addReference, start, type Wanted } from "../../support/database/user.ts";
@@ -7,7 +8,7 @@ import { addReference, start, type Wanted } from "../../support/database/user.ts
 const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
+  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images");
   await db.sql`delete from keyframe.models where model like 'test/%'`;
   await seedPrediction(db.sql, world, { status: "succeeded" });
 });

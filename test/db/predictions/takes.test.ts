@@ -249,24 +249,6 @@ describe("at the same moment, twenty times", () => {
     return row;
   }
 
-  test("a take of each step is selected and deleted → deleted, and no project points at it", async () => {
-    const columns = [
-      ["first-frame", "selected_first_frame_id"],
-      ["last-frame", "selected_last_frame_id"],
-      ["video", "selected_video_id"],
-    ] as const;
-    for (const at of RACES) {
-      const [step, column] = columns[at % 3] ?? columns[0];
-      const id = await take(step);
-      const [selected, deleted] = await race(
-        () => select({ [column]: id }),
-        () => remove(id),
-      );
-      expect([["done", "not_found"].includes(selected ?? ""), deleted]).toEqual([true, "done"]);
-    }
-    expect(await broken()).toEqual({ selections: 0, runs: 0 });
-  });
-
   test.each([
     ["named", (id: string) => ({ firstFrame: id })],
     ["taken by default", () => ({})],

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Claims, type ClonedDatabase, useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import {
@@ -17,7 +18,7 @@ import { sendNext } from "../../support/database/webhooks.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
-afterEach(() => db.sql`truncate keyframe_private.allowed_clients`);
+afterEach(() => emptyTables(db.sql, "keyframe_private.allowed_clients"));
 
 const APP: string = crypto.randomUUID();
 const allow = (may: string, client = APP) =>
@@ -45,7 +46,7 @@ test.each(Object.keys(REQUESTS))(
     const asSession = await ask(session());
     expect(asSession).not.toBe("client_not_allowed");
     for (const may of RIGHTS) {
-      await db.sql`truncate keyframe_private.allowed_clients`;
+      await emptyTables(db.sql, "keyframe_private.allowed_clients");
       if (may !== null) await allow(may);
       expect([may, await ask(client())]).toEqual([may, mayDo(may, neededFor(name)) ? asSession : "client_not_allowed"]);
     }

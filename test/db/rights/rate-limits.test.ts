@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addServiceScene, makeRequest, REQUESTS, WEBHOOK_REQUESTS } from "../../support/database/requests.ts";
@@ -13,7 +14,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await db.sql`update keyframe_private.rate_limits set capacity = 3, per_second = 0.001`; // none comes back during a test
 });
-afterEach(() => db.sql`truncate keyframe_private.rate_buckets`);
+afterEach(() => emptyTables(db.sql, "keyframe_private.rate_buckets"));
 
 const upload = (owner = world.owner) =>
   db.asUser(owner, async (sql) => {

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { asAdministrator, fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { claim, readRow, runsToCancel } from "../../support/database/calls.ts";
 import { addWorld, useWorld, type Row, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { addReference, start } from "../../support/database/user.ts";
@@ -41,7 +42,7 @@ const kicksTo = async (name: string) =>
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const noLease = { lease_token: null };
 async function setAside(): Promise<void> {
-  await db.sql`truncate keyframe_private.set_aside`;
+  await emptyTables(db.sql, "keyframe_private.set_aside");
   await db.sql`select keyframe_private.set_aside('claim', ${crypto.randomUUID()}, 'P0001', 'An app refuses it.')`;
 }
 
@@ -178,7 +179,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await add(world.owner, "generation.failed", "2026-11-20T12:00:00Z");
     await add((await addWorld(db)).owner, "project.created", "2026-11-20T12:00:00Z");
     await kicksTo("deliver");
-    await db.sql`truncate keyframe_private.kicks`; // the last one stops others for 100 ms
+    await emptyTables(db.sql, "keyframe_private.kicks"); // the last one stops others for 100 ms
     await run("Replay a day to an endpoint", { endpoint_id: endpoint, day: "2026-11-20" });
     expect(await kicksTo("deliver")).toBe(1);
     const again = await readDelivery(db.sql, delivered);

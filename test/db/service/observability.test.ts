@@ -5,6 +5,7 @@ import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
 import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { type Row, type Status, seedPrediction, seedSubmit, useWorld } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import {
@@ -22,7 +23,10 @@ const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats",
+  );
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);

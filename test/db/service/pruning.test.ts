@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld } from "../../support/database/predictions.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
 
@@ -106,7 +107,7 @@ test.each(CASES)(
     await run();
     expect(await setAside()).toMatchObject([{ failures: 2 }]);
 
-    await db.sql`truncate public.refused`;
+    await emptyTables(db.sql, "public.refused");
     await tryIn("0 s");
     await run();
     expect([await left(), (await setAside()).length]).toEqual([0, 0]);
@@ -161,7 +162,7 @@ test("somebody holds an attempt and the Vault's row of an expired secret → pru
 });
 
 test("an app's trigger sleeps for longer than the job may take → the next runs do the rows one by one, and set this one aside", async () => {
-  await db.sql`truncate keyframe_private.kicks`;
+  await emptyTables(db.sql, "keyframe_private.kicks");
   await db.sql.unsafe(
     `insert into keyframe_private.kicks (function_name, made_at, request_id) select 'deliver', ${LONG_AGO}, n from generate_series(1, ${ROWS}) n`,
   );

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { LeasedLane } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 import {
   addEndpoint,
@@ -491,7 +492,7 @@ describe("arrivals", () => {
       await sql`select from keyframe_private.lane_arrivals for update`;
       const [row] = await db.sql<{ due: boolean }[]>`select keyframe_private.has_due_delivery(now()) as due`;
       expect(row?.due).toBe(false);
-      await db.sql`truncate keyframe_private.kicks, keyframe_private.worker_heartbeats`;
+      await emptyTables(db.sql, "keyframe_private.kicks, keyframe_private.worker_heartbeats");
       await db.sql`select keyframe_private.sweep()`;
       expect((await db.sql`select from keyframe_private.kicks where function_name = 'deliver'`).count).toBe(1);
     });

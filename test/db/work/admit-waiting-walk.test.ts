@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { plansOf } from "../../support/database/plans.ts";
 import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
 
@@ -8,7 +9,7 @@ import { useWorld, seedPrediction } from "../../support/database/predictions.ts"
 const db = useDatabase();
 const world = useWorld(db);
 afterEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
+  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images");
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
 });
 
@@ -91,7 +92,7 @@ test("300 owners with 40 in line each → one probe for each owner that is wante
   await addOwners(3); // a plan that was made while the table was small has to be as good
   const plans = await plansOf(db.url, async (sql) => {
     for (let call = 0; call < 7; call++) await sql`select keyframe_private.owners_waiting(${LAST}, 500)`;
-    await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
+    await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images");
     await addOwners(300, { lines: 40 });
     expect(await sql`select keyframe_private.owners_waiting(${LAST}, 500)`).toHaveLength(300);
     await db.sql`analyze keyframe.predictions`;

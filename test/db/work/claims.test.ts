@@ -1,13 +1,14 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { claim, makeDue, readRow } from "../../support/database/calls.ts";
 import { useWorld, type Row, seedCopies, seedPrediction } from "../../support/database/predictions.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
+  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals");
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);

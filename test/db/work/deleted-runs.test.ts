@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   claim,
   makeSearchesDue,
@@ -15,7 +16,10 @@ import { whileOpen } from "../../support/database/waiting.ts";
 const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals",
+  );
 });
 
 const SINCE = new Date(Date.now() - 60_000);

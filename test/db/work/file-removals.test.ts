@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../../shared/media/media.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { claim, complete, fail, type Task } from "../../support/database/calls.ts";
 import {
   addProject,
@@ -19,7 +20,10 @@ import { untilSomebodyWaits, whileOpen } from "../../support/database/waiting.ts
 const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals, keyframe_private.provider_submits`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals, keyframe_private.provider_submits",
+  );
 });
 
 type Removal = { file: string; seconds: number; failures: number; leased: boolean };

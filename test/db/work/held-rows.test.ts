@@ -1,6 +1,7 @@
 import postgres, { type TransactionSql } from "postgres";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   claim,
   complete,
@@ -33,7 +34,10 @@ import { addEndpoint } from "../../support/database/webhooks.ts";
 const db = useDatabase();
 
 const clear = () =>
-  db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals, keyframe_private.set_aside`;
+  emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals, keyframe_private.set_aside",
+  );
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const LATER = { next_attempt_at: ago(-60) };
@@ -408,7 +412,7 @@ describe("what one row or one kind raises", () => {
       const { ids } = await addOwner();
       await makeDue(db.sql, ids.running);
       await db.sql`delete from keyframe.predictions where id not in (${ids.submit}, ${ids.searched}, ${ids.running})`;
-      await db.sql`truncate keyframe_private.file_removals`;
+      await emptyTables(db.sql, "keyframe_private.file_removals");
       await db.sql`
         update keyframe_private.provider_submits set cancel_due_at = null where prediction_id <> ${ids.searched}`;
       await db.sql`delete from keyframe_private.provider_submits where search_task = '{}'`;

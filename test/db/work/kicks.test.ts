@@ -3,6 +3,7 @@ import { Webhook } from "standardwebhooks";
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { claim, complete, pollLater, providerSays } from "../../support/database/calls.ts";
 import { addWorld, useWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
@@ -30,8 +31,11 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
   other = await addWorld(db);
   for (const { owner } of [world, other]) await addEndpoint(db.sql, owner);
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.kicks, keyframe_private.provider_submits`;
-  await db.sql`truncate net.http_request_queue`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.kicks, keyframe_private.provider_submits",
+  );
+  await emptyTables(db.sql, "net.http_request_queue");
 });
 
 type Sql = postgres.Sql | postgres.TransactionSql;
@@ -208,7 +212,7 @@ describe("what makes a kick", () => {
     for (let take = 0; take < 2; take++) await seedPrediction(db.sql, world, { status: "succeeded" });
     const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
     expect(await kicksOf(() => remove(world))).toBe(1);
-    await db.sql`truncate keyframe_private.file_removals`;
+    await emptyTables(db.sql, "keyframe_private.file_removals");
     expect(await kicksOf(() => remove(other))).toBe(0);
   });
 });

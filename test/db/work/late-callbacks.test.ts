@@ -2,6 +2,7 @@ import postgres from "postgres";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   claim,
   makeDue,
@@ -16,7 +17,10 @@ import { type Status, useWorld, seedPrediction } from "../../support/database/pr
 const db = useDatabase();
 const world = useWorld(db);
 afterEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits",
+  );
 });
 
 const newRun = () => `run-${crypto.randomUUID()}`;

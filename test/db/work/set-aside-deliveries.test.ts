@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { letTimePass as tryAsides, readAsides, withFailing as failing } from "../../support/database/set-aside.ts";
 import {
   addEndpoint,
@@ -21,7 +22,7 @@ let endpoint: string;
 let good: string;
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`truncate keyframe_private.set_aside`;
+  await emptyTables(db.sql, "keyframe_private.set_aside");
   [bad, good] = [await db.addUser(), await db.addUser()];
   endpoint = await addEndpoint(db.sql, bad);
   await addEndpoint(db.sql, good);

@@ -4,6 +4,7 @@ import { DatabaseError } from "../../../shared/platform/call-database.ts";
 import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { claim, complete, readRow, submitsOf, type Task } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   addWorld,
   type Row,
@@ -21,9 +22,10 @@ const db = useDatabase();
 let bad: World;
 let good: World;
 beforeEach(async () => {
-  await db.sql`
-    truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals,
-      keyframe_private.set_aside`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals, keyframe_private.set_aside",
+  );
   [bad, good] = [await addWorld(db), await addWorld(db)];
 });
 

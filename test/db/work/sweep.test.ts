@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { claim, makeSearchesDue, providerSays, readRow } from "../../support/database/calls.ts";
 import { addWorld, useWorld, type Row, type Status, seedPrediction } from "../../support/database/predictions.ts";
 
@@ -13,8 +14,11 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.provider_submits, keyframe_private.file_removals`;
-  await db.sql`truncate net.http_request_queue`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.provider_submits, keyframe_private.file_removals",
+  );
+  await emptyTables(db.sql, "net.http_request_queue");
 });
 
 const soon = () => new Date(Date.now() + 60_000);
@@ -54,7 +58,7 @@ describe("the sweep kicks when something is due", () => {
   ];
   test.each(DUE)("%s → one kick", async (_name, makeDue) => {
     await makeDue();
-    await db.sql`truncate net.http_request_queue, keyframe_private.kicks`; // what made it due has kicked a moment ago
+    await emptyTables(db.sql, "net.http_request_queue, keyframe_private.kicks"); // what made it due has kicked a moment ago
     expect(await kicksOfSweep()).toBe(1);
   });
 
@@ -108,7 +112,7 @@ describe("prune", () => {
       await db.sql.unsafe(job?.command ?? "");
       return await left("select route_class as name from keyframe_private.rate_buckets");
     };
-    beforeEach(() => db.sql`truncate keyframe_private.rate_buckets`);
+    beforeEach(() => emptyTables(db.sql, "keyframe_private.rate_buckets"));
 
     test("unused for a day → deleted: they are full again", async () => {
       await db.sql`

@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   claim,
   makeDue,
@@ -21,7 +22,10 @@ beforeAll(async () => {
   ours = await addWorld(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`;
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits",
+  );
   theirs = await addWorld(db);
 });
 

@@ -1,13 +1,14 @@
 import { beforeEach, expect, test } from "vitest";
 import { claim, makeSearchesDue, providerSays, readRow, retryLater, submitsOf } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
 const db = useDatabase();
 const world = useWorld(db);
-beforeEach(
-  () => db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`,
+beforeEach(() =>
+  emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits"),
 );
 
 const RECENTLY = new Date(Date.now() - 60_000);

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { claim } from "../../support/database/calls.ts";
 import { addWorld, useWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { start } from "../../support/database/user.ts";
@@ -13,7 +14,7 @@ beforeEach(async () => {
     await sql`set local storage.allow_delete_query = 'true'`;
     await sql`delete from storage.objects`;
   });
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
+  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals");
 });
 
 const DAY = 24 * 3_600_000;

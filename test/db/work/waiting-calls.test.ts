@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import { claim } from "../../support/database/calls.ts";
 import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { untilACallWaits } from "../../support/database/waiting.ts";
@@ -9,7 +10,7 @@ const db = useDatabase();
 const world = useWorld(db);
 let endpoint: string;
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
+  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals");
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, null);
 });
@@ -75,7 +76,7 @@ describe.each(Object.entries(CALLS))("%s", (_name, { worker, makeDue, call }) =>
     const due = await quickest(async () => {
       const id = await makeDue(new Date(Date.now() - 1_000));
       expect(await call(LONG_MS)).toMatchObject([{ id, attempt: 1 }]);
-      await db.sql`truncate keyframe_private.lanes`;
+      await emptyTables(db.sql, "keyframe_private.lanes");
       await db.sql`delete from keyframe.webhook_events`;
     });
     expect(due).toBeLessThan(LONGEST_WAIT_MS);

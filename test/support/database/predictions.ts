@@ -125,33 +125,32 @@ export async function seedPrediction(
     model: MODELS[step],
     ...state,
   };
-  await sql`set local session_replication_role = replica`;
-  await sql`insert into keyframe.predictions ${sql(row)}`;
-  const [seeded] = await sql<Seeded[]>`
-    select id, lease_token as lease, provider_prediction_id as run from keyframe.predictions where id = ${row.id}`;
-  if (!seeded) throw new Error("The prediction was not inserted.");
-  await sql`
-    insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-    select p.id, image.*
-    from keyframe.predictions p
-    cross join lateral keyframe_private.images_of(p.input) image
-    where p.id = ${row.id}`;
+  const seeded: Seeded = {
+    id,
+    lease: (state.lease_token as string | null) ?? null,
+    run: (state.provider_prediction_id as string | null) ?? null,
+  };
   const isWaiting = status === "queued" && state.attempt === 0;
   const isSearched = isOver(status) && options.unanswered !== undefined;
   const submit = {
-    ...{
-      owner_id: world.owner,
-      project_id: world.project,
-      prediction_id: id,
-      step,
-      model: state.model ?? MODELS[step],
-    },
-    attempt: Math.max(1, Number(state.attempt)),
+    ...{ owner_id: world.owner, project_id: world.project, prediction_id: id },
+    ...{ step, model: state.model ?? MODELS[step], attempt: Math.max(1, Number(state.attempt)) },
     ...(isWaiting ? {} : submitIn(status, seeded.run, options.unanswered)),
     search_due_at: isSearched ? (state.next_attempt_at ?? null) : null,
   };
-  await seedSubmit(sql, submit, isSearched ? SEARCH_TASK : null);
-  await sql`set local session_replication_role = origin`;
+  // Sent one after another without waiting for each answer.
+  await Promise.all([
+    sql`set local session_replication_role = replica`,
+    sql`insert into keyframe.predictions ${sql(row)}`,
+    sql`
+      insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+      select p.id, image.*
+      from keyframe.predictions p
+      cross join lateral keyframe_private.images_of(p.input) image
+      where p.id = ${id}`,
+    seedSubmit(sql, submit, isSearched ? SEARCH_TASK : null),
+    sql`set local session_replication_role = origin`,
+  ]);
   return seeded;
 }
 

@@ -5,6 +5,7 @@ import type {
   LeasedLane,
 } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import type { Claims, ClonedDatabase } from "./clone-database.ts";
+import { emptyTables } from "./empty-tables.ts";
 import type { Row } from "./predictions.ts";
 
 type AnySql = postgres.Sql | postgres.TransactionSql;
@@ -210,10 +211,10 @@ export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
 }
 
 /** Empties what webhooks have written, endpoints and their secrets included. */
-export async function clearWebhooks(sql: AnySql): Promise<void> {
+export async function clearWebhooks(sql: postgres.Sql): Promise<void> {
   await sql`delete from keyframe.webhook_events`;
   await sql`delete from keyframe.webhook_endpoints`;
-  await sql`truncate keyframe_private.deleted_endpoints, keyframe_private.lanes, keyframe_private.lane_arrivals`;
+  await emptyTables(sql, "keyframe_private.deleted_endpoints, keyframe_private.lanes, keyframe_private.lane_arrivals");
 }
 
 /** Who calls a function of the Data API: a user's id, or one of the other two roles. */
