@@ -164,7 +164,7 @@ describe("a task to remove files", () => {
     await db.sql`insert into storage.objects (bucket_id, name, owner_id, created_at) values ('projects', 'old.png', ${world.owner}, '2020-01-01')`;
     await db.sql`select keyframe_private.queue_unused_references()`;
     const owners = await db.sql`select owner_id from keyframe_private.file_removals group by 1`;
-    expect([(await files()).length, owners]).toMatchObject([1 + 1 + 6 + 1 + 1, [{ owner_id: world.owner }]]);
+    expect([(await files()).length, owners]).toMatchObject([1 + 1 + 15 + 1 + 1, [{ owner_id: world.owner }]]);
     await db.sql`set storage.allow_delete_query = 'true'`;
     await db.sql`delete from storage.objects where name = 'old.png'`;
   });
