@@ -62,6 +62,7 @@ const worker = z
             z.object({
               name: z.string().meta({ description: "A model, or a host." }),
               open: count("Pieces of work that wait for it."),
+              of: count("How many of this kind the worker can do at once, whatever they wait for."),
             }),
           )
           .meta({ description: "The models and hosts that slow work waits for: at most five, most work first." }),

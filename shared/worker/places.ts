@@ -23,8 +23,8 @@ export type Line = {
 /** A piece of work that has begun. */
 export type Place = { end(): void };
 
-/** What a worker reports of its places: what slow work waits for, at most five shared things, the one with most work first. */
-export type PlacesReport = { of: number; open: number; slow: { name: string; open: number }[] };
+/** Of `of` places. `slow`: the shared things that slow work waits for, at most five, the one with most work first. */
+export type PlacesReport = { of: number; open: number; slow: { name: string; open: number; of: number }[] };
 
 export type PlacesSettings = {
   /** How many pieces of work a process may have open at any shared thing. */
@@ -296,7 +296,9 @@ export function createPlaces(settings: PlacesSettings) {
 
     report(): PlacesReport {
       findSlow();
-      const slow = [...shareds].flatMap(([name, shared]) => (shared.slow > 0 ? [{ name, open: shared.slow }] : []));
+      const slow = [...shareds].flatMap(([name, shared]) =>
+        shared.slow > 0 ? [{ name, open: shared.slow, of: all }] : [],
+      );
       return { of: all, open: open.size, slow: slow.toSorted((a, b) => b.open - a.open).slice(0, 5) };
     },
   };

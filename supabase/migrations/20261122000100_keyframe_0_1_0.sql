@@ -195,6 +195,16 @@ begin
 end $$;
 comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
+create function keyframe_private.read_figure(figures jsonb, name text)
+returns numeric language plpgsql immutable set search_path = '' as $$
+begin
+  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
+    return (figures -> name)::numeric;
+  end if;
+  return null;
+end $$;
+comment on function keyframe_private.read_figure is 'A figure of a provider, a file or a worker, up to a million; null for anything else, so that a strange one stops no result.';
+
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$
 begin
@@ -278,7 +288,7 @@ create table keyframe_private.settings (
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. Of six or more, a process of the function api makes six at once, and its further ones wait (supabase/functions/api/rows/call-turns.ts).';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -789,7 +799,7 @@ begin
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
--- What runs would be paid for and thrown away. Administrators may, and so does the deletion of the account: then runs are cancelled.
+-- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled.
 create function keyframe_private.guard_project_deletion()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -841,7 +851,7 @@ begin
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
-      max_rows);
+    max_rows);
 end $$;
 comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';
 
@@ -977,8 +987,7 @@ begin
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
     selected_video_id, film_id) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
-      c.selected_last_frame_id,
-      c.selected_video_id, c.film_id
+      c.selected_last_frame_id, c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
@@ -2052,7 +2061,7 @@ begin
   update keyframe.projects p
   set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id),
     selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
-      selected_video_id = nullif(p.selected_video_id, old.id)
+    selected_video_id = nullif(p.selected_video_id, old.id)
   where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
   return null;
 end $$;
@@ -2144,7 +2153,7 @@ begin
   update keyframe_private.provider_submits s
   set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null,
     search_task = null, cancel_due_at = null,
-      answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
+    answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
 comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';
@@ -2403,9 +2412,8 @@ begin
     loop
       if complete -> forced.name <> forced.value then
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name,
-            forced.value #>> '{}',
-          keyframe_private.quote_value(complete ->> forced.name)));
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''),
+          forced.name, forced.value #>> '{}', keyframe_private.quote_value(complete ->> forced.name)));
       end if;
       complete := complete || jsonb_build_object(forced.name, forced.value);
     end loop;
@@ -2604,7 +2612,7 @@ begin
     begin
       if keyframe_private.costs_no_more(
         (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros,
-          asked_micros)
+        asked_micros)
       then
         return candidate;
       end if;
@@ -2671,7 +2679,8 @@ begin
   return new;
 end $$;
 
--- What an earlier prediction left would be taken for the new one's. After the insert, which has waited for a deletion under way.
+-- Files, submits and events of an earlier prediction with this id would count as this one's. Checked after the insert, because that waits
+-- for a deletion under way.
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -3274,7 +3283,7 @@ begin
 end $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
--- A new column stays private until it is listed here. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
+-- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json language plpgsql stable security invoker set search_path = '' as $$
 begin
@@ -3594,7 +3603,7 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open, of}]}, how much it can do at once, does, and what slow work waits for, with how much of that kind it can do at once.';
 
 -- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
@@ -3762,9 +3771,7 @@ begin
   end if;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
 exception when others or query_canceled or assert_failure then
-  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise; -- canceled by hand
-  end if;
+  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
   raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
 end $$;
@@ -3778,9 +3785,7 @@ begin
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds)
       and o.subject = any (subjects) for update skip locked);
 exception when others or query_canceled or assert_failure then
-  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise; -- canceled by hand
-  end if;
+  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
   raise warning 'Still set aside (%): % (%)', kinds, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';
@@ -4144,7 +4149,7 @@ declare
   checked_at timestamptz;
   rest double precision;
 begin
-  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
+  if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
     return;
   end if;
   loop
@@ -4294,16 +4299,6 @@ comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cro
 -- supabase/schemas/50_costs/10_run_costs.sql
 
 -- What a run can cost before it starts, and what it costs when it is finished.
-
-create function keyframe_private.read_figure(figures jsonb, name text)
-returns numeric language plpgsql immutable set search_path = '' as $$
-begin
-  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
-    return (figures -> name)::numeric;
-  end if;
-  return null;
-end $$;
-comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
 
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
@@ -4600,7 +4595,7 @@ comment on column keyframe_private.daily_costs.model is 'The model that was subm
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
 comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
@@ -4625,7 +4620,7 @@ comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.project_costs.project_id is 'The project.';
 comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
 comment on column keyframe_private.project_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.project_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.project_costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
@@ -4644,7 +4639,7 @@ comment on column keyframe_private.costs.step is 'What they make.';
 comment on column keyframe_private.costs.model is 'Which model makes it.';
 comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
 comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
@@ -4798,7 +4793,7 @@ begin
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
         sum(c.predictions) as predictions,
         keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
-          keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
@@ -5406,7 +5401,7 @@ begin
 end $$;
 comment on function keyframe_private.put_lanes is 'Inserts or updates lanes.';
 
--- As claim_rows, and the worker's statements wait for it: the lanes that could not be written are left as they are.
+-- Like claim_rows. The worker waits for this call. Lanes that cannot be written stay unchanged.
 create function keyframe_private.write_lanes(wanted keyframe_private.lanes[], one_by_one boolean, adds boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '500ms' as $$
 declare
@@ -6198,7 +6193,7 @@ begin
 end $$;
 comment on function keyframe.assign_upload is 'Gives an uploaded image to its user.';
 
--- supabase/schemas/70_files/30_removals.sql
+-- supabase/schemas/70_files/20_removals.sql
 
 -- Files that no row names are removed by `generate`, through Storage.
 
@@ -6396,9 +6391,7 @@ declare
   counted integer;
 begin
   update keyframe_private.file_removals r
-  set lease_token = null, failures = r.failures + 1,
-      due_at = now() + coalesce((
-        select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s), interval '1 minute')
+  set lease_token = null, failures = r.failures + 1, due_at = now() + keyframe_private.retry_delay(r.failures + 1)
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 
@@ -6595,13 +6588,6 @@ returns numeric language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
--- A report may be broken: what cannot be read is left out.
-create function keyframe_private.reported(value jsonb)
-returns numeric language sql immutable set search_path = '' as $$
-  select case when jsonb_typeof(value) = 'number' then case when value::numeric between 0 and 1000000000 then value::numeric end end
-$$;
-comment on function keyframe_private.reported is 'A number that a worker reports; null for what cannot be one.';
-
 -- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -6701,7 +6687,7 @@ returns jsonb language sql stable set search_path = '' as $$
   )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
-      select coalesce(round(sum(keyframe_private.reported(w.report -> 'openRequests'))), 0) from keyframe_private.worker_heartbeats w
+      select coalesce(round(sum(keyframe_private.read_figure(w.report, 'openRequests'))), 0) from keyframe_private.worker_heartbeats w
       where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
     'endpointsSwitchedOff', (
       select count(*) from (
@@ -6838,21 +6824,24 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kick_figures is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
 
--- Its places: {of, open, slow: [{name, open}]}; null from a worker that does not say it.
+-- Its report may be broken: what cannot be read is left out. Its places: {of, open, slow: [{name, open, of}]}; null when it reports none.
 create function keyframe_private.worker_figures(function_name text)
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
-    'callSeconds', round(keyframe_private.reported(w.report -> 'callMs') / 1000, 3),
-    'slowRequests', coalesce(round(keyframe_private.reported(w.report -> 'slowRequests')), 0),
+    'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
+    'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
     'places', (
       select jsonb_build_object('of', round(p.of), 'open', round(p.open), 'slow', (
-        select coalesce(jsonb_agg(jsonb_build_object('name', left(s.cause ->> 'name', 200), 'open', round(keyframe_private.reported(s.cause -> 'open')))
-          order by s.nth), '[]')
-        from jsonb_array_elements(p.slow) with ordinality s (cause, nth)
-        where s.nth <= 5 and jsonb_typeof(s.cause -> 'name') = 'string' and keyframe_private.reported(s.cause -> 'open') is not null))
+        select coalesce(jsonb_agg(
+          jsonb_build_object('name', left(s.name, 200), 'open', round(s.open), 'of', round(s.of)) order by s.nth), '[]')
+        from (
+          select c.nth, case when jsonb_typeof(c.cause -> 'name') = 'string' then c.cause ->> 'name' end as name,
+            keyframe_private.read_figure(c.cause, 'open') as open, keyframe_private.read_figure(c.cause, 'of') as of
+          from jsonb_array_elements(p.slow) with ordinality c (cause, nth) where c.nth <= 5) s
+        where s.name is not null and s.open is not null and s.of is not null))
       from (
-        select keyframe_private.reported(w.report -> 'places' -> 'of') as of, keyframe_private.reported(w.report -> 'places' -> 'open') as open,
+        select keyframe_private.read_figure(w.report -> 'places', 'of') as of, keyframe_private.read_figure(w.report -> 'places', 'open') as open,
           case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then w.report -> 'places' -> 'slow' end as slow) p
       where p.of is not null and p.open is not null and p.slow is not null),
     'oldestKickSeconds', (
@@ -7267,9 +7256,7 @@ begin
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
-      if not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('prune', case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
@@ -7439,11 +7426,11 @@ create trigger _130_guard_deletion before delete on keyframe.projects
 comment on trigger _130_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
 comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+-- Not where update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
   execute function keyframe_private.enter_film();
 comment on trigger _150_change_film on keyframe.projects is 'Makes a project that enters a film its last shot.';
--- Not where update_film has set the position.
 create trigger _160_enter_film before insert on keyframe.projects
   for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.enter_film();
 comment on trigger _160_enter_film on keyframe.projects is 'Makes a new project the last shot of its film.';
@@ -7579,7 +7566,7 @@ comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles,
 create trigger _500_count_added after insert on keyframe_private.provider_submits
   for each row execute function keyframe_private.count_cost();
 comment on trigger _500_count_added on keyframe_private.provider_submits is 'Adds its cost to the sums of its day.';
--- outcome: _200_settle writes the cost of an end.
+-- outcome: _100_settle writes the cost of an end.
 create trigger _510_count_changed
   after update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
   on keyframe_private.provider_submits
@@ -8047,19 +8034,15 @@ to service_role;
 -- What policies and functions call that run with the rights of a user.
 grant execute on function
   keyframe_private.client_may, keyframe_private.may_read, keyframe_private.rate_state, keyframe_private.take_token,
-  keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed, keyframe_private.film_json,
-  keyframe_private.shots_of,
-  keyframe_private.step_predictions
+  keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed,
+  keyframe_private.film_json, keyframe_private.shots_of, keyframe_private.step_predictions
 to authenticated;
 
 -- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
 grant execute on function
   keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
-  keyframe_private.has_visible_character, keyframe_private.is_one_line,
-  keyframe_private.is_plain_text,
-  keyframe_private.is_reference_path,
-  keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json,
-  keyframe_private.cost_json
+  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.is_reference_path,
+  keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json, keyframe_private.cost_json
 to authenticated, service_role;
 grant execute on function keyframe_private.claims_for_server to service_role;
 

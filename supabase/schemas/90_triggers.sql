@@ -34,11 +34,11 @@ create trigger _130_guard_deletion before delete on keyframe.projects
 comment on trigger _130_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
 comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+-- Not where update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
   execute function keyframe_private.enter_film();
 comment on trigger _150_change_film on keyframe.projects is 'Makes a project that enters a film its last shot.';
--- Not where update_film has set the position.
 create trigger _160_enter_film before insert on keyframe.projects
   for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.enter_film();
 comment on trigger _160_enter_film on keyframe.projects is 'Makes a new project the last shot of its film.';
@@ -174,7 +174,7 @@ comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles,
 create trigger _500_count_added after insert on keyframe_private.provider_submits
   for each row execute function keyframe_private.count_cost();
 comment on trigger _500_count_added on keyframe_private.provider_submits is 'Adds its cost to the sums of its day.';
--- outcome: _200_settle writes the cost of an end.
+-- outcome: _100_settle writes the cost of an end.
 create trigger _510_count_changed
   after update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
   on keyframe_private.provider_submits

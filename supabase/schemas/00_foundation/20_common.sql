@@ -124,6 +124,16 @@ begin
 end $$;
 comment on function keyframe_private.json_entries is 'The entries of a JSON object or list; none of another value. `at` continues a path.';
 
+create function keyframe_private.read_figure(figures jsonb, name text)
+returns numeric language plpgsql immutable set search_path = '' as $$
+begin
+  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
+    return (figures -> name)::numeric;
+  end if;
+  return null;
+end $$;
+comment on function keyframe_private.read_figure is 'A figure of a provider, a file or a worker, up to a million; null for anything else, so that a strange one stops no result.';
+
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint language plpgsql immutable set search_path = '' as $$
 begin

@@ -161,7 +161,7 @@ begin
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
--- What runs would be paid for and thrown away. Administrators may, and so does the deletion of the account: then runs are cancelled.
+-- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled.
 create function keyframe_private.guard_project_deletion()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -213,6 +213,6 @@ begin
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
-      max_rows);
+    max_rows);
 end $$;
 comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';

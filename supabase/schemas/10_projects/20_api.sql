@@ -128,8 +128,7 @@ begin
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
     selected_video_id, film_id) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
-      c.selected_last_frame_id,
-      c.selected_video_id, c.film_id
+      c.selected_last_frame_id, c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;

@@ -346,7 +346,7 @@ begin
   update keyframe.projects p
   set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id),
     selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
-      selected_video_id = nullif(p.selected_video_id, old.id)
+    selected_video_id = nullif(p.selected_video_id, old.id)
   where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
   return null;
 end $$;

@@ -83,7 +83,7 @@ begin
   update keyframe_private.provider_submits s
   set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null,
     search_task = null, cancel_due_at = null,
-      answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
+    answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
 comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.';

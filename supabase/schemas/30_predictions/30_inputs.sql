@@ -151,9 +151,8 @@ begin
     loop
       if complete -> forced.name <> forced.value then
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name,
-            forced.value #>> '{}',
-          keyframe_private.quote_value(complete ->> forced.name)));
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''),
+          forced.name, forced.value #>> '{}', keyframe_private.quote_value(complete ->> forced.name)));
       end if;
       complete := complete || jsonb_build_object(forced.name, forced.value);
     end loop;

@@ -35,7 +35,7 @@ begin
     begin
       if keyframe_private.costs_no_more(
         (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros,
-          asked_micros)
+        asked_micros)
       then
         return candidate;
       end if;
@@ -102,7 +102,8 @@ begin
   return new;
 end $$;
 
--- What an earlier prediction left would be taken for the new one's. After the insert, which has waited for a deletion under way.
+-- Files, submits and events of an earlier prediction with this id would count as this one's. Checked after the insert, because that waits
+-- for a deletion under way.
 create function keyframe_private.refuse_used_id()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -21,7 +21,7 @@ begin
 end $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
--- A new column stays private until it is listed here. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
+-- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json language plpgsql stable security invoker set search_path = '' as $$
 begin

@@ -67,9 +67,7 @@ begin
   end if;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
 exception when others or query_canceled or assert_failure then
-  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise; -- canceled by hand
-  end if;
+  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
   raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
 end $$;
@@ -83,9 +81,7 @@ begin
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds)
       and o.subject = any (subjects) for update skip locked);
 exception when others or query_canceled or assert_failure then
-  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise; -- canceled by hand
-  end if;
+  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
   raise warning 'Still set aside (%): % (%)', kinds, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';

@@ -339,7 +339,7 @@ declare
   checked_at timestamptz;
   rest double precision;
 begin
-  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
+  if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
     return;
   end if;
   loop

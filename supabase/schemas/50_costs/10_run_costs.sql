@@ -1,15 +1,5 @@
 -- What a run can cost before it starts, and what it costs when it is finished.
 
-create function keyframe_private.read_figure(figures jsonb, name text)
-returns numeric language plpgsql immutable set search_path = '' as $$
-begin
-  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
-    return (figures -> name)::numeric;
-  end if;
-  return null;
-end $$;
-comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
-
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin

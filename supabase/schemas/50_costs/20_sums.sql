@@ -24,7 +24,7 @@ comment on column keyframe_private.daily_costs.model is 'The model that was subm
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
 comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
@@ -49,7 +49,7 @@ comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.project_costs.project_id is 'The project.';
 comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
 comment on column keyframe_private.project_costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.project_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.project_costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
@@ -68,7 +68,7 @@ comment on column keyframe_private.costs.step is 'What they make.';
 comment on column keyframe_private.costs.model is 'Which model makes it.';
 comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
 comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.costs.settled_micros is 'Cost of ended submits.';
 comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
 
@@ -222,7 +222,7 @@ begin
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
         sum(c.predictions) as predictions,
         keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
-          keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day

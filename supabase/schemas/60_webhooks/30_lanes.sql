@@ -71,7 +71,7 @@ begin
 end $$;
 comment on function keyframe_private.put_lanes is 'Inserts or updates lanes.';
 
--- As claim_rows, and the worker's statements wait for it: the lanes that could not be written are left as they are.
+-- Like claim_rows. The worker waits for this call. Lanes that cannot be written stay unchanged.
 create function keyframe_private.write_lanes(wanted keyframe_private.lanes[], one_by_one boolean, adds boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '500ms' as $$
 declare

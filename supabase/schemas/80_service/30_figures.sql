@@ -37,13 +37,6 @@ returns numeric language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
--- A report may be broken: what cannot be read is left out.
-create function keyframe_private.reported(value jsonb)
-returns numeric language sql immutable set search_path = '' as $$
-  select case when jsonb_typeof(value) = 'number' then case when value::numeric between 0 and 1000000000 then value::numeric end end
-$$;
-comment on function keyframe_private.reported is 'A number that a worker reports; null for what cannot be one.';
-
 -- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -143,7 +136,7 @@ returns jsonb language sql stable set search_path = '' as $$
   )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
-      select coalesce(round(sum(keyframe_private.reported(w.report -> 'openRequests'))), 0) from keyframe_private.worker_heartbeats w
+      select coalesce(round(sum(keyframe_private.read_figure(w.report, 'openRequests'))), 0) from keyframe_private.worker_heartbeats w
       where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
     'endpointsSwitchedOff', (
       select count(*) from (
@@ -280,21 +273,24 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kick_figures is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
 
--- Its places: {of, open, slow: [{name, open}]}; null from a worker that does not say it.
+-- Its report may be broken: what cannot be read is left out. Its places: {of, open, slow: [{name, open, of}]}; null when it reports none.
 create function keyframe_private.worker_figures(function_name text)
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
-    'callSeconds', round(keyframe_private.reported(w.report -> 'callMs') / 1000, 3),
-    'slowRequests', coalesce(round(keyframe_private.reported(w.report -> 'slowRequests')), 0),
+    'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
+    'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
     'places', (
       select jsonb_build_object('of', round(p.of), 'open', round(p.open), 'slow', (
-        select coalesce(jsonb_agg(jsonb_build_object('name', left(s.cause ->> 'name', 200), 'open', round(keyframe_private.reported(s.cause -> 'open')))
-          order by s.nth), '[]')
-        from jsonb_array_elements(p.slow) with ordinality s (cause, nth)
-        where s.nth <= 5 and jsonb_typeof(s.cause -> 'name') = 'string' and keyframe_private.reported(s.cause -> 'open') is not null))
+        select coalesce(jsonb_agg(
+          jsonb_build_object('name', left(s.name, 200), 'open', round(s.open), 'of', round(s.of)) order by s.nth), '[]')
+        from (
+          select c.nth, case when jsonb_typeof(c.cause -> 'name') = 'string' then c.cause ->> 'name' end as name,
+            keyframe_private.read_figure(c.cause, 'open') as open, keyframe_private.read_figure(c.cause, 'of') as of
+          from jsonb_array_elements(p.slow) with ordinality c (cause, nth) where c.nth <= 5) s
+        where s.name is not null and s.open is not null and s.of is not null))
       from (
-        select keyframe_private.reported(w.report -> 'places' -> 'of') as of, keyframe_private.reported(w.report -> 'places' -> 'open') as open,
+        select keyframe_private.read_figure(w.report -> 'places', 'of') as of, keyframe_private.read_figure(w.report -> 'places', 'open') as open,
           case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then w.report -> 'places' -> 'slow' end as slow) p
       where p.of is not null and p.open is not null and p.slow is not null),
     'oldestKickSeconds', (

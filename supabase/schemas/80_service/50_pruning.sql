@@ -30,9 +30,7 @@ begin
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
-      if not keyframe_private.is_out_of_time() then
-        raise;
-      end if;
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
       perform keyframe_private.set_aside('prune', case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then

@@ -131,7 +131,7 @@ test.each<[what: string, report: object]>([
       callMs: null,
       openRequests: [],
       slowRequests: true,
-      places: { slow: [1, null, "x", { name: 7, open: 1 }, { name: "x" }] },
+      places: { of: 1, open: 1, slow: [1, null, "x", { name: 7, open: 1, of: 1 }, { name: "x", open: 1 }] },
     },
   ],
 ])("a worker's report $0 → what cannot be read is left out; the other worker's figures stay", async (_what, report) => {
@@ -320,8 +320,8 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     async () => {
       await claims({ callMs: 3, slowRequests: 0 });
       const slow = [
-        { name: "crm.example".padEnd(500, "x"), open: 300, more: 1 },
-        ...Array(9).fill({ name: "o", open: 1 }),
+        { name: "crm.example".padEnd(500, "x"), open: 300, of: 400, more: 1 },
+        ...Array(9).fill({ name: "o", open: 1, of: 36 }),
       ];
       await claims({ callMs: 2_400, openRequests: 9, slowRequests: 7, places: { of: 400, open: 350, slow } });
       await db.sql`update keyframe_private.worker_heartbeats set claimed_at = ${ago(50)}`;
@@ -335,7 +335,10 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
           places: {
             of: 400,
             open: 350,
-            slow: [{ name: "crm.example".padEnd(200, "x"), open: 300 }, ...Array(4).fill({ name: "o", open: 1 })],
+            slow: [
+              { name: "crm.example".padEnd(200, "x"), open: 300, of: 400 },
+              ...Array(4).fill({ name: "o", open: 1, of: 36 }),
+            ],
           },
         },
         generate: NEVER_CLAIMED,

@@ -3,6 +3,9 @@ import type { Blocker, LastKick, Part, ServiceFigures, WorkerFigures } from "../
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { isOlder } from "../../../supabase/functions/api/routes/health.ts";
 import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
+import { createTaskPlaces } from "../../../supabase/functions/keyframe-generate/tasks/task-places.ts";
+import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { makeClock } from "../worker/worker-clock.ts";
 import { type AllFigures, sampleFigures } from "./figures.ts";
 import { OWNER, SECRET_KEY, startApi } from "./fixture.ts";
 
@@ -19,7 +22,7 @@ const JOB = {
 
 const WORKER: WorkerFigures = {
   ...{ claimedSeconds: 1, oldestKickSeconds: null, slowestKickSeconds: 0.01, callSeconds: 0.004, slowRequests: 0 },
-  places: { of: 32, open: 30, slow: [{ name: "acme/slow", open: 3 }] },
+  places: { of: 32, open: 30, slow: [{ name: "acme/slow", open: 3, of: 32 }] },
 };
 const PERIOD = { settledMicros: 0, heldMicros: 0, unknownMicros: 0, budgetMicros: null, leftMicros: null };
 const COSTS: AllFigures["costs"] = {
@@ -228,26 +231,6 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     /^Owner 7d3f1c52-\S+ has 6 database calls at once that have taken 4 s together, most of them read_usage: .*max_calls_per_owner.*ban the account/,
   ],
   [
-    "a model that takes many places",
-    {
-      workers: {
-        generate: {
-          ...WORKER,
-          places: {
-            of: 32,
-            open: 32,
-            slow: [
-              { name: "acme/slow", open: 4 },
-              { name: "cdn.example", open: 3 },
-            ],
-          },
-        },
-        deliver: WORKER,
-      },
-    },
-    /^Of the 32 requests that generate makes at once, many wait for something slow: 4 for acme\/slow\. .*enabled = false/,
-  ],
-  [
     "work that is late",
     { due: { ...NOT_DUE, submit: 30, delivery: 44.4, remove: 3600 } },
     /^Work is due and not done: a submit to the provider for 30 s, the removal of a file for 3600 s, a delivery for 44 s\. /,
@@ -293,6 +276,31 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   ],
 ])("%s → one problem, which says what to do", (_, parts, sentence) => {
   expect(problemsOf(figures(parts))).toEqual([expect.stringMatching(sentence)]);
+});
+
+test.each([
+  [
+    "a model",
+    "acme/slow",
+    /^Of the requests that generate makes at once, .*: \d+ of 96 for acme\/slow\. .*enabled = false/,
+  ],
+  [
+    "an output's host",
+    "cdn.example acme/film",
+    /, many wait for something slow: \d+ of 36 for cdn\.example acme\/film\. /,
+  ],
+])("%s hangs for all its owners → one problem, from what generate reports", async (_, resource, sentence) => {
+  const time = makeClock();
+  const tasks = createTaskPlaces(GENERATE_PLACES, time.clock);
+  const problemsAt = async (ms: number) => {
+    for (let owner = 0; owner < 100; owner++)
+      void tasks.hold({ owner_id: `${ms} ${owner}`, resource }, () => new Promise(() => {}));
+    await time.sleepUntil(ms);
+    return problemsOf(figures({ workers: { generate: { ...WORKER, places: tasks.report() }, deliver: WORKER } }));
+  };
+  expect(await problemsAt(9_000)).toEqual([]);
+  await problemsAt(20_000);
+  expect(await problemsAt(40_000)).toEqual([expect.stringMatching(sentence)]);
 });
 
 describe("costs", () => {

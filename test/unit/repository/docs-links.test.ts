@@ -32,7 +32,7 @@ test("docs/simulator.md → has every fault of the simulator, and no other", asy
 });
 
 test.each(pages)(
-  "the links of %s within the project → lead to a file that is there, and to a heading of it",
+  "the links of %s within the project → lead to a file and a heading that are there, a decision by its number",
   async (page) => {
     const text = await proseOf(join(ROOT, page));
     const broken: string[] = [];
@@ -43,6 +43,8 @@ test.each(pages)(
       const found = existsSync(file) && (!anchor || anchorsOf(await proseOf(file)).includes(anchor));
       if (!found) broken.push(target);
     }
+    for (const [link, said, file] of text.matchAll(/\[(?:decision )?(\d+)\]\([^)]*?(\d{4})-[^)]*\)/g))
+      if (Number(said) !== Number(file)) broken.push(link);
     expect(broken).toEqual([]);
   },
 );

@@ -1,7 +1,7 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 
-/** As many as settings.max_calls_per_owner by default: the database refuses more, from all processes together. */
+/** Of one process, whatever settings.max_calls_per_owner (6 by default) says: there the database limits all processes and direct calls together. */
 const MAX_CALLS_PER_CALLER = 6;
 /** Each holds a connection to this function, but none to the database. */
 const MAX_WAITING_PER_CALLER = 64;

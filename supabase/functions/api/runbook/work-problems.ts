@@ -5,7 +5,7 @@ const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** A few slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
-/** Of a worker's places, at one model or host. Slow ones get a quarter at most (shared/worker/places.ts): then their users wait. */
+/** Part of a kind's places. One model or host that is slow for all gets at most a quarter of the shared ones (docs/decisions/0033-places.md). */
 const MANY_SLOW_PLACES = 1 / 8;
 /** Each worker takes what has waited longest, so work waits this long only when it is not done, or there is too much of it. */
 const LATE_SECONDS = 30;
@@ -42,15 +42,15 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
       `The database calls of ${name} take ${callSeconds.toFixed(1)} s, so its work is late. Look at the load of Postgres, the connections of the Data API (PGRST_DB_POOL), and the network between them; if jit is on, switch it off for the role authenticator.`,
     );
   }
-  const slow = places?.slow.filter(({ open }) => open >= places.of * MANY_SLOW_PLACES) ?? [];
-  if (places && slow.length > 0) {
-    const causes = slow.map(({ name: cause, open }) => `${open} for ${cause}`).join(", ");
+  const slow = places?.slow.filter(({ open, of }) => open >= of * MANY_SLOW_PLACES) ?? [];
+  if (slow.length > 0) {
+    const causes = slow.map(({ name: cause, open, of }) => `${open} of ${of} for ${cause}`).join(", ");
     const remedy =
       name === "generate"
         ? "Switch a model off that stays slow (update keyframe.models set enabled = false); what waits for it fails at its deadline."
         : "keyframe_private.admin_webhook_health shows whose deliveries are due; disable an endpoint that stays slow.";
     problems.push(
-      `Of the ${places.of} requests that ${name} makes at once, many wait for something slow: ${causes}. Work that needs it waits; other work does not. ${remedy}`,
+      `Of the requests that ${name} makes at once, many wait for something slow: ${causes}. Work that needs it waits; other work does not. ${remedy}`,
     );
   } else if (slowRequests >= MANY_SLOW_REQUESTS) {
     problems.push(

@@ -1,7 +1,7 @@
 import type { LeasedLane } from "./database.ts";
 import { type Endpoint, isOpen, type Lane, mayStart } from "./leased-lanes.ts";
 
-/** What cannot begin now waits with the worker where a place is free within briefMs: so much of one host, and of all. */
+/** Deliveries kept although they cannot start yet, if a place is free within briefMs: at most so many per host and in all. */
 const WAITING = { briefMs: 500, ofHost: 20, ofAll: 100 };
 
 /**

@@ -194,9 +194,7 @@ declare
   counted integer;
 begin
   update keyframe_private.file_removals r
-  set lease_token = null, failures = r.failures + 1,
-      due_at = now() + coalesce((
-        select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s), interval '1 minute')
+  set lease_token = null, failures = r.failures + 1, due_at = now() + keyframe_private.retry_delay(r.failures + 1)
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 
