@@ -2751,7 +2751,7 @@ exception when others or query_canceled or assert_failure then
 end $$;
 
 create function keyframe_private.queue_position(prediction keyframe.predictions)
-returns integer language plpgsql stable security invoker set search_path = '' as $$
+returns integer language plpgsql stable set search_path = '' as $$
 begin
   if prediction.status <> 'queued' or prediction.started_at is not null then
     return null;
@@ -3250,7 +3250,7 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
-returns boolean language plpgsql stable security invoker set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' as $$
 declare
   frame uuid;
   project uuid;
@@ -3271,7 +3271,7 @@ comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded
 
 -- A new column stays private until it is listed here. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
-returns json language plpgsql stable security invoker set search_path = '' as $$
+returns json language plpgsql stable set search_path = '' as $$
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
@@ -4720,9 +4720,9 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown. Null for another user's.
+-- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
-returns json language plpgsql stable security definer set search_path = '' as $$
+returns json language plpgsql stable set search_path = '' as $$
 begin
   return (
     select json_build_object(
@@ -4734,7 +4734,7 @@ begin
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
     from keyframe_private.provider_submits s
-    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
+    where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;
 comment on function keyframe_private.cost_json is 'What a prediction costs, all its submits together, as in the API.';
@@ -8052,9 +8052,7 @@ grant execute on function
   keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
   keyframe_private.has_visible_character, keyframe_private.is_one_line,
   keyframe_private.is_plain_text,
-  keyframe_private.is_reference_path,
-  keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json,
-  keyframe_private.cost_json
+  keyframe_private.resource_of
 to authenticated, service_role;
 grant execute on function keyframe_private.claims_for_server to service_role;
 
