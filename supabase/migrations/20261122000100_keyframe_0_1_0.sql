@@ -2287,27 +2287,22 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
--- Administrators may put files there, which nobody has measured: here an image needs noted pixels and its bucket's size limit.
+-- Administrators may put files there, which nobody has measured: here an image needs noted pixels.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
-  file record;
+  width integer;
 begin
   perform keyframe_private.raise_if(keyframe_private.is_reference_path(path) is not true, 'invalid_request',
     'The path of an uploaded image must have the shape projects/<file_name>.');
-  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
+  select u.width into width
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
-  join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found',
       'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
-  elsif file.bytes > file.most then
-    perform keyframe_private.raise_error('unsupported_input',
-      format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
-      path, ceil(file.bytes / 1048576.0), file.most / 1048576));
-  elsif file.bytes is null or file.width is null then
+  elsif width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
   end if;
@@ -2765,7 +2760,7 @@ exception when others or query_canceled or assert_failure then
 end $$;
 
 create function keyframe_private.queue_position(prediction keyframe.predictions)
-returns integer language plpgsql stable security invoker set search_path = '' as $$
+returns integer language plpgsql stable set search_path = '' as $$
 begin
   if prediction.status <> 'queued' or prediction.started_at is not null then
     return null;
@@ -3264,7 +3259,7 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
-returns boolean language plpgsql stable security invoker set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' as $$
 declare
   frame uuid;
   project uuid;
@@ -3285,7 +3280,7 @@ comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
-returns json language plpgsql stable security invoker set search_path = '' as $$
+returns json language plpgsql stable set search_path = '' as $$
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
@@ -4720,9 +4715,9 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown. Null for another user's.
+-- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
-returns json language plpgsql stable security definer set search_path = '' as $$
+returns json language plpgsql stable set search_path = '' as $$
 begin
   return (
     select json_build_object(
@@ -4734,7 +4729,7 @@ begin
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
     from keyframe_private.provider_submits s
-    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
+    where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;
 comment on function keyframe_private.cost_json is 'What a prediction costs, all its submits together, as in the API.';
@@ -7931,7 +7926,7 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
--- storage.objects. Users and their clients write no file: `api` stores what it has measured, because a price counts its pixels.
+-- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
@@ -7942,10 +7937,10 @@ create policy keyframe_files_insert_nobody on storage.objects as restrictive for
   with check (bucket_id not in ('projects', 'keyframe-outputs'));
 create policy keyframe_files_update_nobody on storage.objects as restrictive for update to anon, authenticated
   using (bucket_id not in ('projects', 'keyframe-outputs'));
+create policy keyframe_files_delete_nobody on storage.objects as restrictive for delete to anon, authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs'));
 create policy keyframe_files_all_client on storage.objects as restrictive to authenticated
   using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('read')));
-create policy keyframe_files_delete_client on storage.objects as restrictive for delete to authenticated
-  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('manage')));
 
 -- supabase/schemas/99_rights.sql
 
@@ -8041,8 +8036,7 @@ to authenticated;
 -- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
 grant execute on function
   keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
-  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.is_reference_path,
-  keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json, keyframe_private.cost_json
+  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.resource_of
 to authenticated, service_role;
 grant execute on function keyframe_private.claims_for_server to service_role;
 

@@ -92,7 +92,7 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
--- storage.objects. Users and their clients write no file: `api` stores what it has measured, because a price counts its pixels.
+-- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
@@ -103,7 +103,7 @@ create policy keyframe_files_insert_nobody on storage.objects as restrictive for
   with check (bucket_id not in ('projects', 'keyframe-outputs'));
 create policy keyframe_files_update_nobody on storage.objects as restrictive for update to anon, authenticated
   using (bucket_id not in ('projects', 'keyframe-outputs'));
+create policy keyframe_files_delete_nobody on storage.objects as restrictive for delete to anon, authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs'));
 create policy keyframe_files_all_client on storage.objects as restrictive to authenticated
   using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('read')));
-create policy keyframe_files_delete_client on storage.objects as restrictive for delete to authenticated
-  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('manage')));

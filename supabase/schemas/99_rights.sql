@@ -90,7 +90,6 @@ to authenticated;
 -- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
 grant execute on function
   keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
-  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.is_reference_path,
-  keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json, keyframe_private.cost_json
+  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.resource_of
 to authenticated, service_role;
 grant execute on function keyframe_private.claims_for_server to service_role;

@@ -34,7 +34,7 @@ async function restoreDump(): Promise<void> {
         drop policy keyframe_files_all_client on storage.objects;
         drop policy keyframe_files_insert_nobody on storage.objects;
         drop policy keyframe_files_update_nobody on storage.objects;
-        drop policy keyframe_files_delete_client on storage.objects;
+        drop policy keyframe_files_delete_nobody on storage.objects;
         drop schema keyframe, keyframe_worker, keyframe_private cascade`);
       for (const { text } of migrations) await sql.unsafe(text).simple();
       for (const { row } of dumped) {

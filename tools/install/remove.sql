@@ -15,7 +15,7 @@ begin
   drop policy if exists keyframe_files_all_client on storage.objects;
   drop policy if exists keyframe_files_insert_nobody on storage.objects;
   drop policy if exists keyframe_files_update_nobody on storage.objects;
-  drop policy if exists keyframe_files_delete_client on storage.objects;
+  drop policy if exists keyframe_files_delete_nobody on storage.objects;
 
   -- The migrations may stand in the folder again behind this one, and refuse a database that has the buckets.
   if to_regnamespace('keyframe_private') is not null then

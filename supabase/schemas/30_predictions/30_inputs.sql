@@ -26,27 +26,22 @@ begin
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';
 
--- Administrators may put files there, which nobody has measured: here an image needs noted pixels and its bucket's size limit.
+-- Administrators may put files there, which nobody has measured: here an image needs noted pixels.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void language plpgsql stable set search_path = '' as $$
 declare
-  file record;
+  width integer;
 begin
   perform keyframe_private.raise_if(keyframe_private.is_reference_path(path) is not true, 'invalid_request',
     'The path of an uploaded image must have the shape projects/<file_name>.');
-  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most, u.width into file
+  select u.width into width
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
-  join storage.buckets b on b.id = o.bucket_id
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found',
       'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
-  elsif file.bytes > file.most then
-    perform keyframe_private.raise_error('unsupported_input',
-      format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
-      path, ceil(file.bytes / 1048576.0), file.most / 1048576));
-  elsif file.bytes is null or file.width is null then
+  elsif width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
   end if;

@@ -188,7 +188,7 @@ exception when others or query_canceled or assert_failure then
 end $$;
 
 create function keyframe_private.queue_position(prediction keyframe.predictions)
-returns integer language plpgsql stable security invoker set search_path = '' as $$
+returns integer language plpgsql stable set search_path = '' as $$
 begin
   if prediction.status <> 'queued' or prediction.started_at is not null then
     return null;

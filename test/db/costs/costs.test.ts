@@ -320,15 +320,6 @@ describe("budgets", () => {
   });
 });
 
-describe("what a prediction costs, in rare orders", () => {
-  test("another's prediction → its cost is not told", async () => {
-    const { id } = await submitted();
-    const ask = (sub: string) => db.asUser(sub, (sql) => sql`select keyframe_private.cost_json(${id}) as cost`);
-    expect((await ask(world.owner))[0]).toMatchObject({ cost: { state: "held" } });
-    expect((await ask((await addWorld(db)).owner))[0]).toEqual({ cost: null });
-  });
-});
-
 describe("days and months, by UTC", () => {
   const seedCost = (createdAt: string, columns: Row = {}) =>
     seedSubmit(db.sql, { owner_id: world.owner, created_at: createdAt, most_micros: FRAME, ...columns });

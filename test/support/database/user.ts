@@ -58,17 +58,15 @@ export async function create(
   });
 }
 
-/** Notes a file of the bucket projects as the user's, as an upload does; without a size, as if it was sent to Storage directly. */
+/** Notes a file of the bucket projects as the user's, as an upload does; without a size, as an administrator may. */
 export async function addReference(
   db: ClonedDatabase,
   owner: string,
   size: { width: unknown; height: unknown } | null = { width: 1280, height: 720 },
-  bytes: unknown = 2048,
 ): Promise<string> {
   const name = `${crypto.randomUUID()}.png`;
-  const metadata = JSON.stringify(size ?? {});
   await db.sql`
-    insert into storage.objects (bucket_id, name, owner_id, user_metadata, metadata)
-    values ('projects', ${name}, ${owner}, ${metadata}::text::jsonb, ${JSON.stringify({ size: bytes })}::text::jsonb)`;
+    insert into storage.objects (bucket_id, name, owner_id, user_metadata)
+    values ('projects', ${name}, ${owner}, ${JSON.stringify(size ?? {})}::text::jsonb)`;
   return `projects/${name}`;
 }
