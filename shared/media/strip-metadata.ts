@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { crc32, deflateSync, inflateSync } from "node:zlib";
+import { deflateSync, inflateSync } from "node:zlib";
 import { blankProfileNames } from "./color-profile.ts";
 import type { Image } from "./image-reader.ts";
 import { readOrientation } from "./orientation.ts";
@@ -148,6 +148,16 @@ function pngChunk(name: number, content: Uint8Array): Uint8Array {
   chunk.set(content, 8);
   view.setUint32(8 + content.length, crc32(chunk.subarray(4, 8 + content.length)));
   return chunk;
+}
+
+/** That of node:zlib throws on the hosted platform's Deno 2.1. */
+function crc32(bytes: Uint8Array): number {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc >>> 0;
 }
 
 const [WEBP_EXIF, WEBP_PROFILE] = [chunkName("EXIF"), chunkName("ICCP")];
