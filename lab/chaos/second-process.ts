@@ -5,7 +5,7 @@ import { describeFunction } from "../../local/stack/describe-children.ts";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
 import { pause } from "../../shared/platform/retry.ts";
-import { sign } from "../../shared/webhooks/signed-handler.ts";
+import { sign } from "../../local/sign.ts";
 
 /** `origin`: `http://host:port`; paths start with the function's name, as hosted. */
 export type SecondProcess = { origin: string; child: ChildProcess };

@@ -1,4 +1,4 @@
-import { sign } from "../../shared/webhooks/signed-handler.ts";
+import { sign } from "../sign.ts";
 import { type EventType, type Prediction, predictionJson } from "./prediction.ts";
 import { randomId, randomWebhookSecret } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";

@@ -43,6 +43,17 @@ export const line = textWithout(
   "Must be one line without control characters and bidirectional overrides.",
 );
 
+export const title = line(1, 200).meta({ description: "One line with at least one visible character." });
+
+/** The body of a change: every field is optional, and at least one is given. */
+export const changeBody = <Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
+  z
+    .strictObject(shape)
+    .refine((body) => Object.values(body).some((value) => value !== undefined), {
+      error: `Must have at least one of ${Object.keys(shape).join(", ")}.`,
+    })
+    .meta({ id, minProperties: 1 });
+
 export const imagePath = z
   .string()
   .regex(/^projects\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/, "Must have the shape projects/<file_name>.")

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { id, line, nextCursor, pageQuery, text, time } from "./fields.ts";
+import { changeBody, id, nextCursor, pageQuery, text, time, title } from "./fields.ts";
 import { project, takes } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
 
-const title = line(1, 200).meta({ description: "One line with at least one visible character." });
 const descriptionText = "Free text, for example what happens in the film.";
 const description = text(0, 4000).meta({ description: descriptionText });
 
@@ -23,19 +22,14 @@ const projectIds = z
   )
   .meta({ uniqueItems: true });
 
-export const changeFilmBody = z
-  .strictObject({
-    title: title.optional(),
-    description: description.optional(),
-    projectIds: projectIds.optional().meta({
-      description:
-        "The complete list of shots, in order. A project that is missing from it leaves the film and is kept; a project of another film is moved here.",
-    }),
-  })
-  .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error: "Must have at least one of title, description, projectIds.",
-  })
-  .meta({ id: "ChangeFilm", minProperties: 1 });
+export const changeFilmBody = changeBody("ChangeFilm", {
+  title: title.optional(),
+  description: description.optional(),
+  projectIds: projectIds.optional().meta({
+    description:
+      "The complete list of shots, in order. A project that is missing from it leaves the film and is kept; a project of another film is moved here.",
+  }),
+});
 
 export const filmPath = z.strictObject({ filmId: id });
 

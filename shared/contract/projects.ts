@@ -1,10 +1,22 @@
 import { z } from "zod";
 import { aspectRatio } from "./controls.ts";
-import { id, line, nextCursor, pageQuery, referenceImagePath, step, type Step, STEPS, text, time } from "./fields.ts";
+import {
+  changeBody,
+  id,
+  line,
+  nextCursor,
+  pageQuery,
+  referenceImagePath,
+  step,
+  type Step,
+  STEPS,
+  text,
+  time,
+  title,
+} from "./fields.ts";
 import { prediction } from "./predictions.ts";
 import { SAMPLE_PROJECT } from "./samples.ts";
 
-const title = line(1, 200).meta({ description: "One line with at least one visible character." });
 const textPrompt = text(1, 4000).meta({
   description:
     "The prompt of the scene; a step may have its own prompt. No control characters except tabs and line breaks.",
@@ -33,30 +45,24 @@ const selectedTake = id.nullable();
 const selectedText =
   "The selected take of each step; the next video and last frame are made from the selected frames. Null: the latest that succeeded and is not hidden.";
 
-export const changeProjectBody = z
-  .strictObject({
-    title: title.optional(),
-    textPrompt: textPrompt.optional(),
-    description: description.optional(),
-    referenceImagePath: projectReference.optional(),
-    aspectRatio: projectRatio.optional(),
-    filmId: id.nullable().optional().meta({
-      description: "Moves it to this film, as the last shot; null: out of its film. Its own film: no change.",
-    }),
-    selected: z
-      .strictObject({
-        "first-frame": selectedTake.optional(),
-        "last-frame": selectedTake.optional(),
-        video: selectedTake.optional(),
-      })
-      .optional()
-      .meta({ description: `${selectedText} An omitted step stays as it is.` }),
-  })
-  .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error:
-      "Must have at least one of title, textPrompt, description, referenceImagePath, aspectRatio, filmId, selected.",
-  })
-  .meta({ id: "ChangeProject", minProperties: 1 });
+export const changeProjectBody = changeBody("ChangeProject", {
+  title: title.optional(),
+  textPrompt: textPrompt.optional(),
+  description: description.optional(),
+  referenceImagePath: projectReference.optional(),
+  aspectRatio: projectRatio.optional(),
+  filmId: id.nullable().optional().meta({
+    description: "Moves it to this film, as the last shot; null: out of its film. Its own film: no change.",
+  }),
+  selected: z
+    .strictObject({
+      "first-frame": selectedTake.optional(),
+      "last-frame": selectedTake.optional(),
+      video: selectedTake.optional(),
+    })
+    .optional()
+    .meta({ description: `${selectedText} An omitted step stays as it is.` }),
+});
 
 export const projectPath = z.strictObject({ projectId: id });
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, line, nextCursor, pageQuery, time } from "./fields.ts";
+import { changeBody, id, line, nextCursor, pageQuery, time } from "./fields.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "./samples.ts";
 
 /** The event types an endpoint can select. */
@@ -42,18 +42,13 @@ export const createWebhookBody = z
   })
   .meta({ id: "CreateWebhook" });
 
-export const changeWebhookBody = z
-  .strictObject({
-    url: url.optional(),
-    description: description.optional(),
-    eventTypes: eventTypes.optional(),
-    enabled: enabled.optional(),
-    maxInFlight: maxInFlight.optional(),
-  })
-  .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error: "Must have at least one of url, description, eventTypes, enabled, maxInFlight.",
-  })
-  .meta({ id: "ChangeWebhook", minProperties: 1 });
+export const changeWebhookBody = changeBody("ChangeWebhook", {
+  url: url.optional(),
+  description: description.optional(),
+  eventTypes: eventTypes.optional(),
+  enabled: enabled.optional(),
+  maxInFlight: maxInFlight.optional(),
+});
 
 export const rotateSecretBody = z
   .strictObject({

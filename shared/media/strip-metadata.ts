@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { deflateSync, inflateSync } from "node:zlib";
 import { blankProfileNames } from "./color-profile.ts";
 import type { Image } from "./image-reader.ts";
-import { readOrientation, writeOrientation } from "./orientation.ts";
+import { readOrientation } from "./orientation.ts";
 
 /** `isLossless`: a JPEG of a kind that browsers and models do not decode. */
 type Stripped = { bytes: Uint8Array; orientation: number; isLossless?: boolean };
@@ -11,10 +11,10 @@ const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": st
 
 /**
  * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, later frames of a PNG,
- * and data after its end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture does not change, and
- * the colour profile loses its names only.
+ * and data after its end, such as the video of a motion photo. The compressed picture does not change, and the colour profile loses its names
+ * only.
  *
- * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that is left.
+ * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that its Exif had.
  * Null when the lengths of the parts are wrong, when there is no picture, or when it is cut off.
  */
 export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Stripped | null {
@@ -34,8 +34,6 @@ const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PRO
 /** "ICC_PROFILE\0", which part of the profile this is, and how many there are. */
 const PROFILE_HEADER_BYTES = 14;
 
-const JPEG_ORIENTATION_HEADER = [0xff, APP1, 0, 34, ...new TextEncoder().encode("Exif\0\0")];
-
 /** ITU-T T.81: segments, scans followed by compressed data, and the end. Data after the end is removed. */
 function stripJpeg(bytes: Uint8Array): Stripped | null {
   const kept = new KeptParts(bytes);
@@ -44,7 +42,7 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
   let isScan = false;
   let hasSize = false;
   let hasPicture = false;
-  let hasExif = false;
+  let orientation: number | undefined;
   let isLossless = false;
   const profile: [start: number, end: number][] = [];
   for (;;) {
@@ -56,7 +54,7 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
     if (kind === EOI) {
       kept.keep(marker, marker + 2);
       kept.blankProfile(profile);
-      return hasPicture ? { ...kept.all, ...(isLossless && { isLossless }) } : null;
+      return hasPicture ? { bytes: kept.all, orientation: orientation ?? 1, isLossless } : null;
     }
     const length = ((bytes[marker + 2] ?? 0) << 8) | (bytes[marker + 3] ?? 0);
     at = marker + 2 + length;
@@ -68,10 +66,8 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
     if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) {
       const end = kept.keep(marker, at);
       if (kind === APP2) profile.push([Math.min(end, end - length + 2 + PROFILE_HEADER_BYTES), end]);
-    } else if (kind === APP1 && !hasExif && beginsWith(bytes, marker + 4, "Exif\0")) {
-      hasExif = true; // the first one counts
-      const orientation = readOrientation(bytes.subarray(marker + 4, at));
-      kept.putOrientation(orientation, JPEG_ORIENTATION_HEADER, writeOrientation(orientation));
+    } else if (kind === APP1 && beginsWith(bytes, marker + 4, "Exif\0")) {
+      orientation ??= readOrientation(bytes.subarray(marker + 4, at)); // the first one counts
     }
   }
 }
@@ -112,7 +108,7 @@ function stripPng(bytes: Uint8Array): Stripped | null {
   kept.keep(0, 8);
   let start = 8;
   let hasPicture = false;
-  let hasExif = false;
+  let orientation: number | undefined;
   while (start + 12 <= bytes.length) {
     const end = start + 12 + view.getUint32(start);
     const name = view.getUint32(start + 4);
@@ -121,13 +117,9 @@ function stripPng(bytes: Uint8Array): Stripped | null {
       const chunk = profileChunk(bytes.subarray(start + 8, end - 4));
       if (chunk !== null && chunk.length <= end - start) kept.put(chunk);
     } else if (PNG_NEEDED.has(name)) kept.keep(start, end);
-    if (name === PNG_END) return hasPicture ? kept.all : null;
+    if (name === PNG_END) return hasPicture ? { bytes: kept.all, orientation: orientation ?? 1 } : null;
     hasPicture ||= name === PNG_PICTURE;
-    if (name === PNG_EXIF && !hasExif) {
-      hasExif = true; // the first one counts
-      const orientation = readOrientation(bytes.subarray(start + 8, end - 4));
-      kept.putOrientation(orientation, pngChunk(PNG_EXIF, writeOrientation(orientation)));
-    }
+    if (name === PNG_EXIF) orientation ??= readOrientation(bytes.subarray(start + 8, end - 4)); // the first one counts
     start = end;
   }
   return null;
@@ -158,6 +150,7 @@ function pngChunk(name: number, content: Uint8Array): Uint8Array {
   return chunk;
 }
 
+/** That of node:zlib throws on the hosted platform's Deno 2.1. */
 function crc32(bytes: Uint8Array): number {
   let crc = ~0;
   for (const byte of bytes) {
@@ -174,7 +167,6 @@ const WEBP_PICTURE = new Set(["VP8 ", "VP8L", "ANMF"].map(chunkName));
 /** Its size, transparency and colour profile too. */
 const WEBP_NEEDED = new Set([...WEBP_PICTURE, ...["VP8X", "ALPH", "ANIM", "ICCP"].map(chunkName)]);
 
-const WEBP_ORIENTATION_HEADER = [...new TextEncoder().encode("EXIF"), 26, 0, 0, 0];
 /** Bits of the flags in VP8X, the byte after its name and length. */
 const HAS_EXIF = 0b1000;
 const HAS_XMP = 0b0100;
@@ -189,7 +181,7 @@ function stripWebp(bytes: Uint8Array): Stripped | null {
   kept.keep(0, 12);
   let start = 12;
   let hasPicture = false;
-  let exifFlag: number | undefined;
+  let orientation: number | undefined;
   while (start + 8 <= riffEnd) {
     const name = view.getUint32(start);
     const end = start + 8 + view.getUint32(start + 4, true);
@@ -198,25 +190,20 @@ function stripWebp(bytes: Uint8Array): Stripped | null {
     hasPicture ||= WEBP_PICTURE.has(name);
     if (name === WEBP_PROFILE) blankProfileNames(bytes.subarray(start + 8, end));
     if (WEBP_NEEDED.has(name)) kept.keep(start, next);
-    else if (name === WEBP_EXIF && isExtended && exifFlag === undefined) {
-      const orientation = readOrientation(bytes.subarray(start + 8, end)); // the first one counts
-      exifFlag = orientation > 1 ? HAS_EXIF : 0;
-      kept.putOrientation(orientation, WEBP_ORIENTATION_HEADER, writeOrientation(orientation));
-    }
+    else if (name === WEBP_EXIF && isExtended) orientation ??= readOrientation(bytes.subarray(start + 8, end));
     start = next;
   }
   if (!hasPicture) return null;
   const { all } = kept;
-  view.setUint32(4, all.bytes.length - 8, true);
-  if (isExtended) view.setUint8(20, (view.getUint8(20) & ~(HAS_EXIF | HAS_XMP)) | (exifFlag ?? 0));
-  return all;
+  view.setUint32(4, all.length - 8, true);
+  if (isExtended) view.setUint8(20, view.getUint8(20) & ~(HAS_EXIF | HAS_XMP));
+  return { bytes: all, orientation: orientation ?? 1 };
 }
 
 /** Moves the kept parts of a buffer to its front, so that 10 MiB are not in memory twice. */
 class KeptParts {
   readonly #bytes: Uint8Array;
   #length = 0;
-  #orientation = 1;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -230,7 +217,7 @@ class KeptParts {
   }
 
   /** Writes over a part that is not kept and is at least as long. */
-  put(part: ArrayLike<number>): void {
+  put(part: Uint8Array): void {
     this.#bytes.set(part, this.#length);
     this.#length += part.length;
   }
@@ -250,15 +237,8 @@ class KeptParts {
     }
   }
 
-  /** Writes over a part that is not kept and is at least as long. An upright image needs none. */
-  putOrientation(orientation: number, ...parts: ArrayLike<number>[]): void {
-    if (orientation === 1) return;
-    this.#orientation = orientation;
-    for (const part of parts) this.put(part);
-  }
-
-  get all(): Stripped {
-    return { bytes: this.#bytes.subarray(0, this.#length), orientation: this.#orientation };
+  get all(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
   }
 }
 

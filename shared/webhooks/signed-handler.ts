@@ -89,30 +89,11 @@ export function createKickHandler({ name, kick, ...signed }: Settings): (request
   });
 }
 
-/** The three headers of Standard Webhooks (https://www.standardwebhooks.com). */
-export type SignatureHeaders = {
-  "webhook-id": string;
-  "webhook-timestamp": string;
-  "webhook-signature": string;
-};
-
 /**
- * Signs a body with a `whsec_…` secret. `now` is the time of this attempt. Used by the simulator, tests and
- * benchmarks: Postgres signs real kicks.
- */
-export function sign(secret: string, id: string, now: Date, body: string): SignatureHeaders {
-  return {
-    "webhook-id": id,
-    "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
-    "webhook-signature": new Webhook(secret).sign(id, now, body),
-  };
-}
-
-/**
- * The accepted formats. The package would accept the times "1700000000, 1" and "1700000000x", and an id with a dot could shift the
+ * The headers of Standard Webhooks (https://www.standardwebhooks.com), and their accepted formats. The package would accept the times "1700000000, 1" and "1700000000x", and an id with a dot could shift the
  * boundaries of the signed text. A header that was sent twice arrives joined, and matches none.
  */
-const FORMS: Record<keyof SignatureHeaders, RegExp> = {
+const FORMS = {
   "webhook-id": /^[!-\-/-~]{1,256}$/,
   "webhook-timestamp": /^\d{1,12}$/,
   "webhook-signature": /^\w+,[\w+/=]+(?: \w+,[\w+/=]+)*$/,

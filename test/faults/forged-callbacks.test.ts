@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { sign } from "../../shared/webhooks/signed-handler.ts";
+import { sign } from "../../local/sign.ts";
 import { type Seeded, seedPrediction } from "../support/database/predictions.ts";
 import { wholeRow } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";

@@ -2,7 +2,7 @@ import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/process-usage.ts";
 import { connectionStates } from "../support/security/open-sockets.ts";
-import { sign } from "../../shared/webhooks/signed-handler.ts";
+import { sign } from "../../local/sign.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
 import { signUp, type User, useUser } from "../support/api/user.ts";

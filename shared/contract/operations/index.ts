@@ -37,10 +37,6 @@ export type OperationId = keyof typeof OPERATIONS;
 
 type Of<Id extends OperationId> = (typeof OPERATIONS)[Id];
 
-/** The JSON body that a caller sends: fields with a default are optional. Undefined without a body. */
-export type BodyInput<Id extends OperationId> =
-  Of<Id> extends { body: infer Body extends z.ZodType } ? z.input<Body> : undefined;
-
 /** The body after validation. Undefined without a body. */
 export type BodyOf<Id extends OperationId> =
   Of<Id> extends { body: infer Body extends z.ZodType } ? z.output<Body> : undefined;

@@ -5,6 +5,7 @@ import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import { createStorage } from "./files/storage.ts";
 import { createProvider } from "./provider/provider.ts";
+import { createClaim } from "./tasks/claim.ts";
 import { createDatabase } from "./tasks/database.ts";
 import { identify } from "./tasks/task.ts";
 import { createTaskPlaces } from "./tasks/task-places.ts";
@@ -35,7 +36,7 @@ const deps = {
   log,
   now: Date.now,
 };
-const { claim } = createDatabase(callDatabase, pollSeconds);
+const claim = createClaim(callDatabase);
 const places = createTaskPlaces(GENERATE_PLACES);
 const worker = createWorker({
   claim: async (room, heartbeatMs, waitMs, callMs) => {

@@ -3,7 +3,7 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { serviceFigures } from "../../../shared/contract/service.ts";
 import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
-import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
+import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { type Row, type Status, seedPrediction, seedSubmit, useWorld } from "../../support/database/predictions.ts";
@@ -436,10 +436,10 @@ test("endpoints whose last delivery could not be signed → counted, but not whe
 
 test("generate claims → its call's time, too, also without room for work", async () => {
   const calls: Parameters<CallDatabase>[] = [];
-  const { claim } = createDatabase(async (...call) => {
+  const claim = createClaim(async (...call) => {
     calls.push(call);
     return [];
-  }, null);
+  });
   await claim(0, () => ({}), 0, 0, 1_499.6);
   const [[called, args] = []] = calls;
   expect(called).toBe("claim_predictions");

@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DatabaseError } from "../../../shared/platform/call-database.ts";
-import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
+import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { claim, complete, readRow, submitsOf, type Task } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
@@ -269,8 +269,8 @@ describe("a row whose trigger sleeps for longer than a call may take", () => {
       return { value: await work(sql) };
     })).value as T; // biome-ignore format: one line
 
-  const createWorkerDatabase = () =>
-    createDatabase(async (called, args) => {
+  const createWorkerClaim = () =>
+    createClaim(async (called, args) => {
       const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
       return await inTime(async (sql) => {
         const rows = await sql.unsafe(
@@ -281,14 +281,14 @@ describe("a row whose trigger sleeps for longer than a call may take", () => {
       }).catch((error) => {
         throw new DatabaseError(called, 500, error.code);
       });
-    }, null);
+    });
 
   test("one of ten predictions to claim → the worker gets the nine others in its next claims; it is set aside, and ends", async () => {
     const { id } = await seedPrediction(db.sql, bad, { columns: { ...NEW, next_attempt_at: ago(60) } });
     const others: string[] = [];
     for (let count = 0; count < 9; count++) others.push((await seedPrediction(db.sql, good, { columns: NEW })).id);
     await setSettings(db.sql, { max_failures: 1 });
-    const { claim: claimNext } = createWorkerDatabase();
+    const claimNext = createWorkerClaim();
     const got: string[] = [];
     const notes: unknown[] = [];
     await withFailing(

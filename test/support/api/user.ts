@@ -1,7 +1,7 @@
 import { beforeAll, inject } from "vitest";
+import type { BodyOf } from "../../../client/types.ts";
 import type { Step } from "../../../shared/contract/fields.ts";
 import { film } from "../../../shared/contract/films.ts";
-import type { BodyInput } from "../../../shared/contract/operations/index.ts";
 import { type Prediction, prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
 import { project } from "../../../shared/contract/projects.ts";
 import { type CallOptions, callApi } from "./call.ts";
@@ -16,7 +16,7 @@ export type User = {
   supabase: DataClient;
   call(path: string, options?: CallOptions): Promise<Reply>;
   post(path: string, json: unknown, headers?: Record<string, string>): Promise<Reply>;
-  createProject(fields?: Partial<BodyInput<"createProject">>): Promise<string>;
+  createProject(fields?: Partial<BodyOf<"createProject">>): Promise<string>;
   createFilm(title?: string): Promise<string>;
   start(step: Step, body: { projectId: string; [field: string]: unknown }): Promise<Prediction>;
   read(step: Step, projectId: string, predictionId?: string): Promise<Prediction>;

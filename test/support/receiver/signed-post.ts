@@ -1,4 +1,4 @@
-import { sign } from "../../../shared/webhooks/signed-handler.ts";
+import { sign } from "../../../local/sign.ts";
 
 export type SignedPost = {
   body?: string;

@@ -1,4 +1,5 @@
 import { expectTypeOf, test } from "vitest";
+import type { z } from "zod";
 import type { ROUTES } from "../../../client/routes.ts";
 import type * as Client from "../../../client/types.ts";
 import type * as Contract from "../../../shared/contract/operations/index.ts";
@@ -66,6 +67,13 @@ type AppOperationId = {
   [Id in Contract.OperationId]: (typeof Contract.OPERATIONS)[Id]["tag"] extends "Service" ? never : Id;
 }[Contract.OperationId];
 
+/** The body that a caller sends: fields with a default are optional. */
+type BodyInput<Id extends Contract.OperationId> = (typeof Contract.OPERATIONS)[Id] extends {
+  body: infer Body extends z.ZodType;
+}
+  ? z.input<Body>
+  : undefined;
+
 /** Every property written out, so that types of the same shape are equal. `?: T` and `?: T | undefined` are one. */
 type Plain<T> = T extends readonly (infer Item)[]
   ? Plain<Item>[]
@@ -87,7 +95,7 @@ test("the client's copy of the contract → has every operation with its method,
     [Id in AppOperationId]: Plain<Contract.AnswerOf<Id>>;
   }>();
   expectTypeOf<{ [Id in AppOperationId]: Plain<NeverToUndefined<Client.BodyOf<Id>>> }>().toEqualTypeOf<{
-    [Id in AppOperationId]: Plain<Contract.BodyInput<Id>>;
+    [Id in AppOperationId]: Plain<BodyInput<Id>>;
   }>();
   expectTypeOf<{ [Id in AppOperationId]: Plain<Partial<NeverToNone<Client.QueryOf<Id>>>> }>().toEqualTypeOf<{
     [Id in AppOperationId]: Plain<Partial<Contract.QueryOf<Id>>>;

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import { DatabaseError } from "../../../shared/platform/call-database.ts";
-import { createDatabase } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
+import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 
 /** Claims with 64 free places; `errors` are what the first calls end with. Returns what each call asked for. */
 async function claimAgainAndAgain(errors: Error[], calls: number): Promise<(number | string)[]> {
   const asked: (number | string)[] = [];
-  const { claim } = createDatabase(async (_called, args) => {
+  const claim = createClaim(async (_called, args) => {
     asked.push(args.one_by_one ? `${args.max_rows} one by one` : Number(args.max_rows));
     const error = errors.shift();
     if (error) throw error;
     return [];
-  }, null);
+  });
   for (let call = 0; call < calls; call++) await claim(64, () => ({}), 300, 0, 0).catch(() => undefined);
   return asked;
 }
@@ -38,7 +38,7 @@ test("a claim that the database refuses → the next asks for as many", async ()
 
 test("a claim with a row that was set aside → the tasks, and what to log of the row", async () => {
   const aside = { task: "set_aside", kind: "claim", id: "a", code: "P0001", failures: 2 };
-  const { claim } = createDatabase(async () => [{ task: "poll", id: "b" }, aside], null);
+  const claim = createClaim(async () => [{ task: "poll", id: "b" }, aside]);
   const { tasks, asides } = await claim(64, () => ({}), 300, 0, 0);
   expect(tasks).toEqual([{ task: "poll", id: "b" }]);
   expect(asides).toEqual([{ kind: "claim", id: "a", code: "P0001", failures: 2 }]);

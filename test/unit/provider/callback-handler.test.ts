@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { createLog } from "../../../shared/platform/log.ts";
 import { type CallDatabase, DatabaseError } from "../../../shared/platform/call-database.ts";
-import { createSignedHandler, sign } from "../../../shared/webhooks/signed-handler.ts";
+import { sign } from "../../../local/sign.ts";
+import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createCallbackHandler } from "../../../supabase/functions/keyframe-replicate-webhook/handle-callback.ts";
 
 // What the database may answer. Signatures, methods, paths and sizes: test/security/signatures; bodies: test/faults/forged-callbacks.

@@ -5,7 +5,7 @@ import { pngChunk } from "../../support/media/photos.ts";
 import { openUnfinished } from "../../support/security/open-unfinished.ts";
 import { claimPort } from "../../../local/network.ts";
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
-import { sign } from "../../../shared/webhooks/signed-handler.ts";
+import { sign } from "../../../local/sign.ts";
 import { bootHosted, HOSTED_DENO, HOSTED_SECRET, hostedDenoMissing, runHosted } from "../../support/hosted/deno.ts";
 import type { HostedPosts } from "../../support/hosted/posts.ts";
 import { until } from "../../support/until.ts";

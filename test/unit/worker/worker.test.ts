@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createWorker, COMMON_LIMITS as L, type WorkerLimits } from "../../../shared/worker/worker.ts";
-import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
+import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { GENERATE_LIMITS } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
 import { makeClock } from "./worker-clock.ts";
 

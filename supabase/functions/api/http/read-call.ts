@@ -98,7 +98,7 @@ function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
 export type Idempotency = { idempotency_key?: string; request_hash?: string };
 
 /** The header Idempotency-Key; undefined without one. Throws invalid_request. */
-export function readKey(headers: Headers): string | undefined {
+function readKey(headers: Headers): string | undefined {
   const key = headers.get("idempotency-key");
   if (key === null) return undefined;
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {

@@ -9,7 +9,7 @@ const JSON_LIMITS: BodyLimits = { maxBytes: 64 * 1024, maxMs: 30_000 };
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The media type of the body in lower case, without parameters; "" when there is none. */
-export const mediaType = (contentType: string | null): string => contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
+const mediaType = (contentType: string | null): string => contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
 
 type JsonSettings = {
   read: BodyReader;
@@ -62,7 +62,7 @@ function refuseOtherTypes(headers: Headers): void {
 }
 
 /** Throws unsupported_media_type. */
-export function refuseCompressed(headers: Headers): void {
+function refuseCompressed(headers: Headers): void {
   if ((headers.get("content-encoding") ?? "identity") !== "identity") {
     throw new ApiError("unsupported_media_type", "The body must not be compressed. Send it without Content-Encoding.");
   }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { PlacesReport } from "../../../../shared/worker/places.ts";
+import { setAside } from "../../../../shared/worker/set-aside.ts";
 
 /** A lane that the worker leases: its deliveries, and how many more it accepts for each endpoint and for the lane. */
 export type LeasedLane = {
@@ -87,8 +88,7 @@ const exchanged = z.object({
       max_open: z.record(z.string(), z.int()),
       /** Whether more lanes probably wait. */
       others_wait: z.boolean(),
-      /** Lanes that could not be written. The message stays in the database, because it may contain data. */
-      set_aside: z.array(z.object({ kind: z.string(), id: z.string(), code: z.string(), failures: z.int() })),
+      set_aside: z.array(setAside),
     })
     .nullable(),
   /** The SQLSTATE. */

@@ -1,40 +1,23 @@
 import { z } from "zod";
-import { type CallDatabase, DatabaseError } from "../../../../shared/platform/call-database.ts";
+import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
 import {
   type Found,
   type ProviderPrediction,
   recordProviderState,
 } from "../../../../shared/replicate/provider-prediction.ts";
-import { createCallSize } from "../../../../shared/worker/call-size.ts";
-import type { PlacesReport } from "../../../../shared/worker/places.ts";
 import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
 import type { Reason } from "../provider/provider-error.ts";
 import type { LeasedTask } from "./task.ts";
-import type { Room } from "./task-places.ts";
 
-/** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
-export const LEASE_SECONDS = 90;
-
-/** How many tasks one claim leases. After a claim that took too long a quarter, one by one; it doubles with each that succeeds. */
-const CLAIM_AT_ONCE = 10;
-
-const claimed = z.array(
-  z.looseObject({ task: z.string(), id: z.string(), owner_id: z.string().optional(), resource: z.string().optional() }),
-);
-export type Claimed = z.infer<typeof claimed>[number];
-/** A row that could not be claimed. Its message stays in the database, because it may contain data. */
-const setAside = z.object({ kind: z.string(), id: z.string(), code: z.string(), failures: z.int() });
-/** No answer, or statement_timeout: the claim may have been too large. */
-const tookTooLong = (error: unknown) => error instanceof DatabaseError && (error.code === "" || error.code === "57014");
 const refused = z.enum(["moved", "failed", "too_late"]);
 
 type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
 
 /**
- * The SQL functions of the worker. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
+ * The SQL functions of the tasks. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
  * DatabaseError. `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks.
  */
 export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
@@ -42,33 +25,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
   const withoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
     attempt_without_run: hasNoRun ? attempt : null,
   });
-  const size = createCallSize(1 / CLAIM_AT_ONCE);
   return {
-    /**
-     * Leases due tasks, at most `places` and as `room` says; without places it is a heartbeat only. With nothing due it may wait up to
-     * waitMs. `load`: what health says of the places. `asides`: rows that could not be leased.
-     */
-    async claim(
-      places: number,
-      room: (most: number) => Room,
-      heartbeat_ms: number,
-      wait_ms: number,
-      callMs: number,
-      load?: PlacesReport,
-    ) {
-      const max_rows = Math.min(places, size.of(CLAIM_AT_ONCE));
-      const one_by_one = size.isReduced();
-      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms, one_by_one };
-      const report = { callMs: Math.round(callMs), places: load };
-      const answer = await call("claim_predictions", { ...limits, report, room: room(max_rows) }).catch((error) => {
-        if (tookTooLong(error)) size.failed();
-        throw error;
-      });
-      size.succeeded();
-      const rows = claimed.parse(answer);
-      const isTask = ({ task }: Claimed) => task !== "set_aside";
-      return { tasks: rows.filter(isTask), asides: z.array(setAside).parse(rows.filter((row) => !isTask(row))) };
-    },
     /** `found` is set for a run that was found in the provider's list. */
     recordState: ({ id, attempt }: { id: string; attempt: number }, run: ProviderPrediction, found?: Found) =>
       recordProviderState(call, run, { prediction_id: id, attempt, poll_after_seconds: pollSeconds, ...found }),
