@@ -20,7 +20,7 @@ export type Output = {
   height?: number | undefined;
   /** Only for a video. */
   durationSeconds?: number | undefined;
-  /** Only for a video: whether its file has sound. */
+  /** Whether the file has sound. Left out for images, and when the file does not say it. */
   hasAudio?: boolean | undefined;
   expiresAt: string;
 };

@@ -31,7 +31,7 @@ export const HEAVY_USER: Record<string, Scenario> = {
       }),
   },
   heavy_writes: {
-    sentence: `a user with ${SUBMITS} holds under a budget of the service who every five seconds starts 200 frames at once and deletes a project of ${TAKES_OF_LARGE} predictions sixty times at once`,
+    sentence: `a user with ${SUBMITS} reserved submits under a budget of the service who every five seconds starts 200 frames at once and deletes a project of ${TAKES_OF_LARGE} predictions sixty times at once`,
     startsFrames: true,
     lastsMs: 30_000, // the tokens are used up after ten seconds, and ten more later health names them
     laterMs: 1_000,

@@ -63,7 +63,7 @@ export const generationSucceeded = z.strictObject({
       height: z.int().positive().optional(),
       /** Only for a video whose file states it. */
       durationSeconds: z.number().positive().optional(),
-      /** Only for a video: whether its file has sound. */
+      /** Whether the file has sound. Left out for images, and when the file does not say it. */
       hasAudio: z.boolean().optional(),
     }),
   }),

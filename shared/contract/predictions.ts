@@ -62,7 +62,9 @@ export const output = z
       .optional()
       .meta({ description: "Pixels, as the file is shown. Left out when the file does not say it." }),
     durationSeconds: z.number().optional().meta({ description: "Only for a video whose file states it." }),
-    hasAudio: z.boolean().optional().meta({ description: "Only for a video: whether its file has sound." }),
+    hasAudio: z.boolean().optional().meta({
+      description: "Whether the file has sound. Left out for images, and when the file does not say it.",
+    }),
     expiresAt: time,
   })
   .meta({ id: "Output" });

@@ -4,16 +4,15 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { freePort } from "../../local/network.ts";
 import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
-import { newPerson } from "../support/dashboard/person.ts";
 import { promptWith } from "../support/film/film-maker.ts";
 import { drawImage } from "../support/media/images.ts";
 import { runProgram } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
 
-// examples/browser-page and examples/vite-react in a real browser, served as their READMEs say, against the running stack.
+// examples/vite-react in a real browser, served as its README says, against the running stack.
 
 const VITE = [Deno.execPath(), "run", "-A", `${ROOT}node_modules/vite/bin/vite.js`];
-const { url, publishableKey, dataDir } = inject("stack");
+const { dataDir } = inject("stack");
 const ends: (() => Promise<unknown>)[] = [];
 const faults: string[] = [];
 let page: Page;
@@ -89,46 +88,6 @@ async function expectFilm(...frames: string[]): Promise<void> {
     await expect.poll(width).toBe(160);
   }
 }
-
-describe("examples/browser-page", () => {
-  const FOLDER = "examples/browser-page";
-
-  test("a wrong password, then the right one → a message, then signed in; a film → both pictures and a video that plays", async () => {
-    const { email, password } = await newPerson();
-    await openServed(...VITE.slice(1), FOLDER, "--strictPort");
-    const signIn = async (given: string) => {
-      await fill({ "Supabase URL": url, "Publishable key": publishableKey, "E-mail": email, Password: given });
-      await click("Sign in");
-    };
-    await signIn("wrong password");
-    await says("Invalid login credentials");
-    await signIn(password);
-    await says(`Signed in as ${email}.`);
-    const prompts = { "What the scene looks like": promptWith(), "How it ends": "the same harbour at night" };
-    const watch = `(line) => { said = []; new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true }); }`;
-    await page.evaluate(`(${watch})(document.getElementById("status"))`);
-    await makeFilm({ Title: "Harbour", ...prompts });
-    await expectFilm("The first frame", "The last frame");
-    await says("Done.");
-    const said = await page.evaluate<string[]>("said");
-    expect(said).toContain("video: queued"); // it has a slot, so it waits in no queue
-  });
-
-  test("a step that fails → its sentence, no picture, and the form can be sent again", async () => {
-    await fill({ "What the scene looks like": promptWith("failed") });
-    await click("Make the film");
-    await says(/provider|failed/i);
-    expect(await page.locator("#results > *").count()).toBe(0);
-    await page.getByRole("button", { name: "Make the film", disabled: false }).waitFor();
-  });
-
-  test("vite build → plain files with relative addresses", async () => {
-    const out = await build(FOLDER);
-    const html = await Deno.readTextFile(`${out}/index.html`);
-    const [, script = ""] = /<script type="module" crossorigin src="\.\/(assets\/[^"]+\.js)">/.exec(html) ?? [];
-    expect((await Deno.stat(`${out}/${script}`)).size).toBeGreaterThan(50_000);
-  });
-});
 
 describe("examples/vite-react, the starter, on the packed client", () => {
   const FOLDER = "examples/vite-react";

@@ -75,29 +75,29 @@ create function keyframe_private.take_call()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := auth.uid();
-  places integer;
-  place integer;
+  slots integer;
+  slot integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
   if not keyframe_private.take_lock('call 1', caller, waits => false) then
-    places := (select s.max_calls_per_owner from keyframe_private.settings s);
-    place := 2;
-    while place <= places and not keyframe_private.take_lock('call ' || place, caller, waits => false) loop
-      place := place + 1;
+    slots := (select s.max_calls_per_owner from keyframe_private.settings s);
+    slot := 2;
+    while slot <= slots and not keyframe_private.take_lock('call ' || slot, caller, waits => false) loop
+      slot := slot + 1;
     end loop;
   end if;
-  if places is null or place <= places then
+  if slots is null or slot <= slots then
     perform set_config('keyframe.call_of', caller::text, true);
     perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
     return true;
   end if;
   perform keyframe_private.raise_error('rate_limited',
     'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
-    jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
+    jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
-comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
+comment on function keyframe_private.take_call is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
 
 -- Reads straight through the Data API cannot take a token: they may not write. Two of an owner run at a time, the others wait for them.
 -- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.

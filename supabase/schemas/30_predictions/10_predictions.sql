@@ -129,7 +129,7 @@ comment on column keyframe.predictions.deadline_at is 'When it fails if it has n
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
-comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was asked for. Null for images, and when the file does not say it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
