@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { removePostgresData } from "../../local/postgres/server-user.ts";
@@ -11,7 +11,6 @@ import { applyMigrations } from "../../local/stack/apply-migrations.ts";
 import { runCommand } from "../support/tools/run-command.ts";
 
 // Two servers start, one of them several times.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let folder: string;
 let dataDir: string;
