@@ -22,7 +22,6 @@ const uuidName = () => `${crypto.randomUUID()}.png`;
 const bucketOf = ({ supabase }: User, bucket = "projects") => supabase.storage.from(bucket);
 const bytesOf = async (file: Blob | null) => new Uint8Array((await file?.arrayBuffer()) ?? new ArrayBuffer(0));
 
-// Names of another shape: test/security/files.test.ts.
 test("an upload of a user, with a size of their choice too → refused in either bucket: a price counts what was measured", async () => {
   const { url } = inject("stack");
   const before = await footprint(sql, user.id);

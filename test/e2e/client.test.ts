@@ -355,9 +355,7 @@ test("createClient with the README's option for Node 20, in the Node that npm ru
 });
 
 // Under React 18 and 19: test/unit/client/react.test.ts.
-test("the example of docs/react.md, pressed twice → one film with its progress; over the budget → said, pressed again", {
-  timeout: 120_000,
-}, async () => {
+test("the example of docs/react.md, pressed twice → one film with its progress; over the budget → said, pressed again", async () => {
   const [, example = ""] = /^```tsx\n(.*?)^```$/ms.exec(await read(`${ROOT}docs/react.md`)) ?? [];
   const person = await newPerson();
   const proxy = startProxy();

@@ -111,28 +111,18 @@ test("an address with ?download → the file comes to be saved, under a name tha
   }
 });
 
-const ID = "00000000-0000-4000-8000-000000000000";
-const NAMES = `../x.png %2e%2e%2fx.png %252e%252e%252fx.png ..%5c..%5cx.png %2fetc%2fpasswd ..%2fkeyframe-outputs%2fx.png
-  folder/${ID}.png a.png a%00.png ${ID}.png%00.html ${ID}.png.html ${ID}.PNG ${ID} ${ID}.gif ${ID}.html ${ID}.svg ${ID}.png%0a
-  a.png%0d%0ax-injected:%201 a%E2%80%AEgnp.html %EF%BC%8E%EF%BC%8E%EF%BC%8Fx.png %ff%fe.png %zz.png ${"x".repeat(2000)}.png ... %20
-  CON.png ${ID}.png::$DATA a%3Fb.png *.png .htaccess`;
-
-test.each(NAMES.split(/\s+/))(
-  "a name that means something else, straight to Storage: %s → refused as the caller's mistake, and nothing is stored",
-  async (name) => {
+// Uploads to the buckets themselves: test/api/storage-policies.test.ts.
+test.each(["%2e%2e", "projects%2f..%2fkeyframe-outputs"])(
+  "an upload to the bucket %s, straight to Storage → refused as the caller's mistake, and nothing is stored",
+  async (bucket) => {
     const { url, publishableKey } = inject("stack");
     const before = await footprint(sql, user.id);
     const headers = { apikey: publishableKey, authorization: `Bearer ${user.token}`, "content-type": "image/png" };
-    const body = await drawImage();
-    for (const bucket of ["projects", "keyframe-outputs", "%2e%2e", "projects%2f..%2fkeyframe-outputs", "none"]) {
-      const answer = await fetch(`${url}/storage/v1/object/${bucket}/${name}`, { method: "POST", headers, body });
-      await answer.body?.cancel();
-      expect([bucket, answer.status, answer.status >= 400 && answer.status < 500]).toEqual([
-        bucket,
-        answer.status,
-        true,
-      ]);
-    }
+    const answer = await fetch(`${url}/storage/v1/object/${bucket}/${crypto.randomUUID()}.png`, {
+      ...{ method: "POST", headers, body: await drawImage() },
+    });
+    await answer.body?.cancel();
+    expect(Math.floor(answer.status / 100)).toBe(4);
     expect(await footprint(sql, user.id)).toEqual(before);
   },
 );

@@ -1,7 +1,7 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/process-usage.ts";
-import { connectionStates } from "../support/security/open-sockets.ts";
 import { sign } from "../../local/sign.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
@@ -13,6 +13,21 @@ import { until } from "../support/until.ts";
 
 const MIB = 1024 * 1024;
 const UPLOAD = "/api/projects/reference-images";
+
+/** The states of a process's TCP connections, as /proc has them (Linux only): 01 established, 08 closed by the other side alone. */
+async function connectionStates(pid: number): Promise<string[]> {
+  const folder = `/proc/${pid}/fd`;
+  const links = (await readdir(folder)).map((fd) => readlink(`${folder}/${fd}`).catch(() => "")); // closed since
+  const inodes = new Set((await Promise.all(links)).flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []));
+  const tables = await Promise.all(["tcp", "tcp6"].map((name) => readFile(`/proc/${pid}/net/${name}`, "utf8")));
+  return tables.flatMap((table) =>
+    table.split("\n").flatMap((line) => {
+      // sl, local address, peer's address, state, and in the tenth column the inode.
+      const [, , , state = "", , , , , , inode = ""] = line.trim().split(/\s+/);
+      return inodes.has(inode) ? [state] : [];
+    }),
+  );
+}
 
 const sql = openDatabase();
 const user = useUser();

@@ -23,7 +23,6 @@ import { until } from "../support/until.ts";
 // Two projects: one without a deployment, and one that has what a deployment leaves, made without it. Each test puts back what
 // it changed.
 // A whole deployment starts the CLI about ten times: what differs in one stage takes that stage alone.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let scene: DeployScene;
 afterEach(() => {

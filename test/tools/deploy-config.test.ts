@@ -1,15 +1,13 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createSupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { DeployPlatform, PROJECT } from "../support/tools/deploy-platform.ts";
 import { forgetProject, logIn } from "../support/tools/deploy-scene.ts";
 
 // What needs the Supabase CLI and no database: supabase/config.toml as the CLI itself reads it.
-// The CLI starts slowly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
 let platform: DeployPlatform;

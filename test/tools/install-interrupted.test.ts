@@ -1,6 +1,6 @@
 import { chmod, lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { BACKUP, CONFIG, MIGRATIONS, readApp, RECORD, SHARED } from "../../tools/install/app.ts";
 import {
@@ -20,7 +20,6 @@ import { runProgram } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
 
 // What needs neither the Supabase CLI nor a database: the files that add and remove write, also after an interruption.
-vi.setConfig({ testTimeout: 120_000 });
 useAppFolder();
 
 /** Of all migrations, in order. */

@@ -3,14 +3,13 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { type AppRepository, copyOf, initApp } from "../support/tools/install-apps.ts";
 
 // npx and the Supabase CLI start slowly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
 import { lstat, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BACKUP, CONFIG, MIGRATIONS, RECORD, SHARED } from "../../tools/install/app.ts";
 import {
   add,
@@ -15,7 +15,6 @@ import {
 } from "../support/tools/app-folder.ts";
 
 // What needs neither the Supabase CLI nor a database: what add and remove refuse before they write.
-vi.setConfig({ testTimeout: 120_000 });
 useAppFolder();
 
 /** A folder outside the app's. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { modelJson } from "../../local/simulator/api-routes.ts";
 import { readRecordedSchemas, recordedFile, recordedFolder } from "../../local/simulator/model-schemas.ts";
@@ -10,8 +10,6 @@ import { runCheck } from "../../tools/models-check/run-check.ts";
 import { KLING, NANO_BANANA } from "../support/models.ts";
 import { runCommand } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const run = (args: string[], environment: Record<string, string> = {}) =>
   runCommand("tools/models-check.ts", args, environment).ended;

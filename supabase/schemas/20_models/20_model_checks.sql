@@ -95,7 +95,7 @@ begin
       where e.key is not null
     ), entry as (
       select c.path || e.at as path, e.key, e.item, c.shape as value_shape, k.element, case
-        when k.key is null then format(' is no key of this control. It takes: %s.',
+        when k.key is null then format(' is not a key of this control. It takes: %s.',
           (select string_agg(o.key, ', ') from keyframe_private.known_keys() o where c.kind = any (o.kinds)))
         when not keyframe_private.has_shape(e.item, k.shape) then format(' must be %s.', k.shape)
         when e.key = 'omitWith' and c.name <> 'aspectRatio' then ' is possible for aspectRatio alone: any other choice would be ignored.'
@@ -180,7 +180,7 @@ begin
     union all select format('%s must be firstFrame, lastFrame or referenceImages, not %s.', n.path, n.other) from named n
       where n.key = 'omitWith' and n.other <> n.name and controls ? n.other
         and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
-    union all select f.path || ' is no other control of this model.' from forced f where f.other = f.name or not controls ? f.other
+    union all select f.path || ' must be another control of this model.' from forced f where f.other = f.name or not controls ? f.other
     union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
       where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
 end $$;

@@ -21,7 +21,7 @@ begin
   perform keyframe_private.require_success(candidate);
   if candidate.output_content_type not like 'image/%' then
     perform keyframe_private.raise_error('unsupported_input', format(
-      'The file of the frame %s is no image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
+      'The file of the frame %s is not an image: its type is %s. Generate the frame again, or name another.', frame, candidate.output_content_type));
   end if;
 end $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded with an image, in any of the owner''s projects.';

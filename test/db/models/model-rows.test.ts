@@ -34,11 +34,11 @@ const MALFORMED: [words: string, ...controls: unknown[]][] = [
   ["controls.durationSecond is not a control of the step video. It has: prompt,", { ...GOOD, durationSecond: SEED }],
   ["controls.seed must be an object.", { ...GOOD, seed: "seed" }],
   [
-    "controls.resolution.defualt is no key of this control. It takes: field, values,",
+    "controls.resolution.defualt is not a key of this control. It takes: field, values,",
     changed("resolution", { defualt: "720p" }),
   ],
   [
-    "controls.prompt.values is no key of this control. It takes: field, maxLength",
+    "controls.prompt.values is not a key of this control. It takes: field, maxLength",
     changed("prompt", { values: ["a"] }),
   ],
   ["controls.seed.field is missing", { ...GOOD, seed: { min: 0, max: 9 } }],
@@ -114,7 +114,7 @@ const MALFORMED: [words: string, ...controls: unknown[]][] = [
     changed("lastFrame", { forces: { resolution: "4k" } }),
   ],
   [
-    "controls.lastFrame.forces.audio is no other control of this model.",
+    "controls.lastFrame.forces.audio must be another control of this model.",
     changed("lastFrame", { forces: { audio: false } }),
   ],
   [

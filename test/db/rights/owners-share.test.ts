@@ -153,6 +153,8 @@ describe("what a request costs", () => {
     expect(await taken("read_prediction", frame)).toBe(1);
     expect(await taken("cancel_prediction", nowhere, "change")).toBe(1);
     expect(await taken("delete_project", { project_id: nowhere.project_id }, "change")).toBe(1);
+    expect(await taken("test_webhook_endpoint", { endpoint_id: crypto.randomUUID() }, "create")).toBe(1);
+    expect(await taken("reveal_webhook_secret", { endpoint_id: crypto.randomUUID() })).toBe(1);
     expect(await taken("update_project", { project_id: nowhere.project_id, changes: "{}" }, "change")).toBe(1);
     expect(
       await taken("create_project", { title: "t", text_prompt: "p", film_id: crypto.randomUUID() }, "create"),

@@ -65,7 +65,7 @@ describe("one after another, each table is locked", () => {
       expect(blockers[0]?.seconds).toBeGreaterThan(1);
     }
     expect((await readFigures()).blockers).toEqual([]);
-  }, 120_000);
+  });
 
   test("a part whose table is locked → is null and listed as unread; the others are read", async () => {
     const figures = await whileLocked("keyframe_private.file_removals", "access exclusive", readFigures);

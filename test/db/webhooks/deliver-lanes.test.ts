@@ -17,7 +17,7 @@ import {
 import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, tokenOf } from "../../support/database/webhooks.ts";
-import { makeClock } from "../../unit/worker/worker-clock.ts";
+import { makeClock } from "../../support/worker-clock.ts";
 
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));

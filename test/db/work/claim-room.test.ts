@@ -42,7 +42,7 @@ beforeAll(async () => {
     late: (await seedPrediction(db.sql, world, { columns: { ...NEW, next_attempt_at: ago(1) } })).id,
   };
   await db.sql`vacuum analyze`;
-}, 60_000);
+});
 
 const none = { all: 0, new: 0, each: 0, owners: {} };
 const entry = (all: number, owners: Record<string, number> = {}, each = 4) => ({ all, new: all, each, owners });

@@ -1,17 +1,8 @@
-import postgres, { type TransactionSql } from "postgres";
+import type { TransactionSql } from "postgres";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import {
-  claim,
-  complete,
-  fail,
-  makeDue,
-  pollLater,
-  providerSays,
-  readRow,
-  retryLater,
-} from "../../support/database/calls.ts";
+import { claim, complete, fail, pollLater, providerSays, readRow, retryLater } from "../../support/database/calls.ts";
 import {
   addWorld,
   type Row,
@@ -23,8 +14,6 @@ import {
 } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
-import { withFailing as failing } from "../../support/database/set-aside.ts";
-import { setSettings } from "../../support/database/settings.ts";
 import { start } from "../../support/database/user.ts";
 import { addEndpoint } from "../../support/database/webhooks.ts";
 
@@ -324,108 +313,6 @@ describe("a worker records a result while somebody holds what it needs", () => {
         and proname not in ('claim_predictions', 'exchange_deliveries', 'act_as') order by 1`;
     expect(Object.keys(RECORDS).toSorted()).toEqual(functions.map(({ name }) => name));
   });
-});
-
-describe("what one row or one kind raises", () => {
-  /** Writes that match fail while the work is done. Returns what the database warned of. */
-  async function withFailing(
-    table: string,
-    condition: string,
-    work: (sql: postgres.Sql) => Promise<unknown>,
-  ): Promise<string[]> {
-    const warnings: string[] = [];
-    const sql = postgres(db.url, { max: 1, onnotice: ({ message }) => warnings.push(message ?? "") });
-    await failing(db.sql, table, condition, () => work(sql)).finally(() => sql.end());
-    return warnings;
-  }
-
-  test("an overdue and an exhausted prediction whose events cannot be written → warned of by their ids, and the others fail", async () => {
-    await clear();
-    const [bad, good] = [await addOwner(), await addOwner()];
-    const warnings = await withFailing(
-      "keyframe.webhook_events",
-      `new.owner_id = '${bad.owner}'`,
-      (sql) => sql`select keyframe_private.sweep()`,
-    );
-    const statuses = ({ ids }: Owner) => Promise.all([ids.late, ids.dead].map(statusOf));
-    expect([await statuses(bad), await statuses(good)]).toEqual([
-      ["processing", "processing"],
-      ["failed", "failed"],
-    ]);
-    for (const id of [bad.ids.late, bad.ids.dead])
-      expect(warnings).toContainEqual(expect.stringMatching(`${id}.*It cannot be written`));
-  });
-
-  test("a worker died while it submitted, and its next submit cannot be written → warned of by its id, and others' are claimed", async () => {
-    await clear();
-    const [bad, good] = [await addWorld(db), await addWorld(db)];
-    const { id: failing } = await seedPrediction(db.sql, bad, DIED);
-    const { id } = await seedPrediction(db.sql, good, DIED);
-    const condition = `new.owner_id = '${bad.owner}'`;
-    const warnings = await withFailing("keyframe_private.provider_submits", condition, async (sql) => {
-      expect(await claim(sql, 10)).toMatchObject([{ task: "submit", id }]);
-    });
-    expect(warnings).toEqual([expect.stringMatching(`${failing}.*It cannot be written`)]);
-  });
-
-  test("an owner whose waiting prediction cannot be admitted → warned of, and others are admitted", async () => {
-    await clear();
-    await setSettings(db.sql, { max_active_per_owner: 100 });
-    const [bad, good] = [await addOwner(), await addOwner()];
-    const condition = `new.owner_id = '${bad.owner}'`;
-    const warnings = await withFailing(
-      "keyframe.predictions",
-      condition,
-      (sql) => sql`select keyframe_private.admit_all_waiting()`,
-    );
-    const isAdmitted = async ({ ids }: Owner) => (await readRow(db.sql, ids.waiting)).admitted_at !== null;
-    expect([await isAdmitted(bad), await isAdmitted(good)]).toEqual([false, true]);
-    expect(warnings).toContainEqual(expect.stringContaining(bad.owner));
-  });
-
-  const KINDS = [
-    ["predictions", "keyframe.predictions", "new.completed_at is null", ["cancel", "remove", "search", "search"]],
-    [
-      "searches",
-      "keyframe_private.provider_submits",
-      "new.search_due_at is not null",
-      ["cancel", "poll", "remove", "submit"],
-    ],
-    [
-      "cancellations",
-      "keyframe_private.provider_submits",
-      "new.cancel_due_at is not null",
-      ["poll", "remove", "search", "search", "submit"],
-    ],
-    [
-      "submits",
-      "keyframe_private.provider_submits",
-      "new.search_due_at is null and new.cancel_due_at is null",
-      ["cancel", "poll", "remove", "search", "search"],
-    ],
-    ["removals", "keyframe_private.file_removals", "true", ["cancel", "poll", "search", "search", "submit"]],
-  ] as const;
-  test.each(KINDS)(
-    "%s cannot be claimed → set aside and warned of, and the others are claimed",
-    async (_kind, table, condition, claimed) => {
-      await clear();
-      const { ids } = await addOwner();
-      await makeDue(db.sql, ids.running);
-      await db.sql`delete from keyframe.predictions where id not in (${ids.submit}, ${ids.searched}, ${ids.running})`;
-      await emptyTables(db.sql, "keyframe_private.file_removals");
-      await db.sql`
-        update keyframe_private.provider_submits set cancel_due_at = null where prediction_id <> ${ids.searched}`;
-      await db.sql`delete from keyframe_private.provider_submits where search_task = '{}'`;
-      await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', 'unused')`;
-      let tasks: string[] = [];
-      const warnings = await withFailing(table, condition, async (sql) => {
-        tasks = (await claim(sql, 100)).flatMap(({ task }) => (task === "set_aside" ? [] : task)).toSorted();
-      });
-      expect(tasks).toEqual(claimed);
-      expect(warnings.length).toBeGreaterThan(0);
-      for (const warning of warnings) expect(warning).toMatch(/^Set aside .*: It cannot be written/);
-    },
-  );
 });
 
 describe("an administrator's transaction stays open → everybody's starts go on", () => {

@@ -1,4 +1,4 @@
-import type postgres from "postgres";
+import postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DatabaseError } from "../../../shared/platform/call-database.ts";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
@@ -170,10 +170,20 @@ describe("a claim of ten with one prediction that raises", () => {
   });
 });
 
-describe("ten provider runs to cancel, to search for, or files to remove, of which one raises", () => {
+describe("ten submits, provider runs to cancel, to search for, or files to remove, of which one raises", () => {
   const SUBMIT = { submitted_at: ago(60) };
   const RUNNING = { ...SUBMIT, answered_at: ago(60) };
+  const SEVENTH = crypto.randomUUID();
   const kinds = [
+    [
+      "submit",
+      "keyframe_private.provider_submits",
+      `new.prediction_id = '${SEVENTH}'`,
+      async (number: number) => {
+        const id = number === 7 ? SEVENTH : crypto.randomUUID();
+        await seedPrediction(db.sql, good, { columns: { ...NEW, id, next_attempt_at: ago(60 - number) } });
+      },
+    ],
     [
       "cancel",
       "keyframe_private.provider_submits",
@@ -207,13 +217,42 @@ describe("ten provider runs to cancel, to search for, or files to remove, of whi
       const { tasks, notes } = split(await claim(db.sql, 10));
       expect(tasks.every(({ task }) => task === kind)).toBe(true);
       expect(tasks.reduce((sum, task) => sum + count(task), 0)).toBe(9);
-      expect(notes).toMatchObject([{ kind, code: "P0001", failures: 1 }]);
+      expect(notes).toMatchObject([{ kind: kind === "submit" ? "claim" : kind, code: "P0001", failures: 1 }]);
       expect(split(await claim(db.sql, 10)).notes).toEqual([]);
     });
     await db.sql`delete from keyframe_private.file_removals where lease_token is not null`;
     await letTimePass();
     expect((await claim(db.sql, 10)).map(({ task }) => task)).toEqual([kind]);
     expect(await asides()).toEqual([]);
+  });
+});
+
+describe("what goes with a prediction cannot be written", () => {
+  test("the events of an overdue and an exhausted one → warned of by their ids, and the others fail", async () => {
+    const seedBoth = async (world: World) => {
+      const overdue = { deadline_at: ago(60), next_attempt_at: ago(-60) };
+      const exhausted = { failures: 20, retry_reason: "lease_ran_out" };
+      const late = await seedPrediction(db.sql, world, { status: "processing", columns: overdue });
+      return [late.id, (await seedPrediction(db.sql, world, { status: "processing", columns: exhausted })).id];
+    };
+    const [ids, others] = [await seedBoth(bad), await seedBoth(good)];
+    const warnings: string[] = [];
+    const sql = postgres(db.url, { max: 1, onnotice: ({ message }) => warnings.push(message ?? "") });
+    const condition = `new.owner_id = '${bad.owner}'`;
+    await withFailing("keyframe.webhook_events", condition, () => sql`select keyframe_private.sweep()`).finally(() => sql.end()); // biome-ignore format: one line
+    const statuses = await Promise.all([...ids, ...others].map(async (id) => (await readRow(db.sql, id)).status));
+    expect(statuses).toEqual(["processing", "processing", "failed", "failed"]);
+    for (const id of ids)
+      expect(warnings).toContainEqual(expect.stringMatching(`^Set aside \\(fail\\) ${id}: It cannot be written`));
+  });
+
+  test("the next submit of one whose worker died while it submitted → set aside, and others' are claimed", async () => {
+    const died = await seedPrediction(db.sql, bad, { columns: { lease_token: null } });
+    const other = await seedPrediction(db.sql, good, { columns: { lease_token: null } });
+    await withFailing("keyframe_private.provider_submits", `new.owner_id = '${bad.owner}'`, async () => {
+      expect(split(await claim(db.sql, 10)).tasks).toMatchObject([{ task: "submit", id: other.id }]);
+    });
+    expect(await asides()).toMatchObject([{ kind: "resubmit", subject: died.id, code: "P0001" }]);
   });
 });
 

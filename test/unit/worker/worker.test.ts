@@ -3,7 +3,7 @@ import { createLog } from "../../../shared/platform/log.ts";
 import { createWorker, COMMON_LIMITS as L, type WorkerLimits } from "../../../shared/worker/worker.ts";
 import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { GENERATE_LIMITS } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
-import { makeClock } from "./worker-clock.ts";
+import { makeClock } from "../../support/worker-clock.ts";
 
 const REQUEST_MS = 15_000;
 const LIMITS: WorkerLimits = { ...L, maxOpen: 100, workMs: 80_000 };

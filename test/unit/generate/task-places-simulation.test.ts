@@ -4,7 +4,7 @@ import { createLog } from "../../../shared/platform/log.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import { createTaskPlaces, type Room } from "../../../supabase/functions/keyframe-generate/tasks/task-places.ts";
 import { GENERATE_LIMITS, GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
-import { makeClock } from "../worker/worker-clock.ts";
+import { makeClock } from "../../support/worker-clock.ts";
 
 // The worker of generate over a queue in memory, in virtual time: how long the tasks of innocent owners wait while others' hang.
 
