@@ -5,7 +5,7 @@ import { isOlder } from "../../../supabase/functions/api/routes/health.ts";
 import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
 import { createTaskPlaces } from "../../../supabase/functions/keyframe-generate/tasks/task-places.ts";
 import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
-import { makeClock } from "../worker/worker-clock.ts";
+import { makeClock } from "../../support/worker-clock.ts";
 import { type AllFigures, sampleFigures } from "./figures.ts";
 import { OWNER, SECRET_KEY, startApi } from "./fixture.ts";
 
