@@ -42,6 +42,26 @@ export class UnusableMedia extends Error {}
 /** Reads a file chunk by chunk and keeps only its headers. Both methods throw UnusableMedia. */
 export type MediaReader = { push(chunk: Uint8Array): void; end(): MediaFacts };
 
+/** Collects parts of a file. The memory grows as they come and is used again: each change of its size is a call to the system. */
+export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; take(): DataView } {
+  const buffer = new ArrayBuffer(0, { maxByteLength: maxBytes });
+  let length = 0;
+  return {
+    add(part) {
+      const end = length + part.byteLength;
+      if (end > buffer.byteLength) buffer.resize(end);
+      new Uint8Array(buffer, length).set(part);
+      length = end;
+    },
+    /** What came since the last time. It is overwritten by what comes next. */
+    take() {
+      const view = new DataView(buffer, 0, length);
+      length = 0;
+      return view;
+    },
+  };
+}
+
 /** The number of bytes that detectMedia needs: the names of an AVIF or WebM are within them. */
 export const SIGNATURE_BYTES = 64;
 

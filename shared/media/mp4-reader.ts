@@ -1,5 +1,6 @@
 import {
   chooseDuration,
+  collectBytes,
   type MediaFacts,
   type MediaReader,
   type Size,
@@ -8,12 +9,13 @@ import {
   UnusableMedia,
 } from "./media.ts";
 
-/** `moov` lists every sample: a few megabytes for an hour of video. */
+/** Of all `moov` and `moof` that are read: they list every sample, an hour of video takes a few megabytes. */
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
-/** In one box. Files have some tens; 8 MiB of empty boxes would take 200 MB. */
-const MAX_BOXES = 10_000;
-/** In a file: ten minutes in fragments of a picture each have fewer, and three million small fragments would take 50 s. */
+/** In a file, with those in boxes: an hour in fragments of a second has half as many. The 25 million of a hostile file would take 20 s. */
 const MAX_BOXES_IN_ALL = 100_000;
+/** What of a file may still be read. */
+type Budget = { boxes: number; bytes: number };
+
 /**
  * Reads the size and duration of an MP4 and whether it has sound, wherever its `moov` is, and that of its fragments (`moof`). Refuses no
  * more than a player does: a content that is cut off and bytes after the last box are notes. Reads only the headers of other boxes.
@@ -23,12 +25,12 @@ const MAX_BOXES_IN_ALL = 100_000;
 export function createMp4Reader(): MediaReader {
   const header = new DataView(new ArrayBuffer(16));
   let headerFilled = 0;
-  let boxes = 0;
+  const budget: Budget = { boxes: MAX_BOXES_IN_ALL, bytes: MAX_HEADER_BYTES };
   let type = "";
   /** Remaining bytes of the present box; Infinity when it extends to the end of the file. */
   let left = 0;
-  /** The content of the present `moov` or `moof`. Grows as bytes arrive, so a box that only claims to be large costs nothing. */
-  const kept = new ArrayBuffer(0, { maxByteLength: MAX_HEADER_BYTES });
+  /** The content of the present `moov` or `moof`: a box that only claims to be large costs nothing. */
+  const kept = collectBytes(MAX_HEADER_BYTES);
   let isKept = false;
   let movie: Movie | null = null;
   let hasSamples = false;
@@ -37,40 +39,37 @@ export function createMp4Reader(): MediaReader {
   function open(): void {
     const box = readBoxHeader(header);
     headerFilled = 0;
-    if (box === null || ++boxes > MAX_BOXES_IN_ALL) {
-      if (movie === null || !hasSamples)
+    if (box === null || budget.boxes === 0) {
+      if (budget.boxes > 0 && (movie === null || !hasSamples))
         throw new UnusableMedia("The video has no header or no content among its boxes.");
-      note = box === null ? "bytes_after_end" : "too_many_boxes";
+      note = "bytes_after_end";
       type = "";
       left = Number.POSITIVE_INFINITY;
       return;
     }
+    budget.boxes -= 1;
     type = box.type;
     left = box.size === null ? Number.POSITIVE_INFINITY : box.size - box.headerBytes;
     hasSamples ||= type === "mdat";
     if (type === "moov" && movie !== null) note = "two_headers"; // players take the first
-    isKept = movie === null ? type === "moov" : type === "moof";
+    isKept = budget.bytes >= 0 && type === (movie === null ? "moov" : "moof");
     if (left === 0) close();
   }
 
   function close(): void {
     if (!isKept) return;
-    if (movie === null) movie = readMovie(new DataView(kept));
-    else addFragment(movie, new DataView(kept));
+    if (movie === null) movie = readMovie(kept.take(), budget);
+    else addFragment(movie, kept.take(), budget);
     isKept = false;
-    kept.resize(0);
   }
 
   function keep(part: Uint8Array): void {
-    const length = kept.byteLength;
-    if (length + part.byteLength > MAX_HEADER_BYTES) {
-      note = "header_too_large";
+    budget.bytes -= part.byteLength;
+    if (budget.bytes < 0) {
       isKept = false;
-      kept.resize(0);
       return;
     }
-    kept.resize(length + part.byteLength);
-    new Uint8Array(kept, length).set(part);
+    kept.add(part);
   }
 
   return {
@@ -91,12 +90,13 @@ export function createMp4Reader(): MediaReader {
     },
     end() {
       if (left === Number.POSITIVE_INFINITY) close();
-      const isUnread = movie === null && note === "header_too_large";
-      if ((movie === null && !isUnread) || !hasSamples)
+      const limit = budget.boxes === 0 ? "too_many_boxes" : budget.bytes < 0 ? "header_too_large" : undefined;
+      if ((movie === null && limit === undefined) || (!hasSamples && budget.boxes > 0))
         throw new UnusableMedia("The video is cut off, or has no header or no content.");
       if (left > 0 && left !== Number.POSITIVE_INFINITY && CONTENT.includes(type)) note = "cut_off";
       else if (headerFilled > 0 || (left > 0 && left !== Number.POSITIVE_INFINITY)) note = "bytes_after_end";
-      const facts = movie === null ? UNKNOWN : describe(movie);
+      const facts = movie === null ? UNKNOWN : describe(movie, limit !== undefined);
+      note = limit ?? note;
       return { ...facts, ...(note !== undefined && { note }) };
     },
   };
@@ -123,36 +123,35 @@ type Movie = {
   defaults: Map<number, number>;
   /** As stated in the header; 0: not stated. */
   seconds: number;
-  /** Whether the header has so many boxes that tracks may not have been read. */
-  isPartial: boolean;
   hasFragments: boolean;
 };
 
 /** From the content of a box `moov` (ISO/IEC 14496-12, section 8). */
-function readMovie(moov: DataView): Movie {
-  const boxes = readBoxes(moov);
-  const extends_ = readBoxes(find(boxes, "mvex"));
+function readMovie(moov: DataView, budget: Budget): Movie {
+  const boxes = readBoxes(moov, budget);
+  const extends_ = readBoxes(find(boxes, "mvex"), budget);
   const trex = extends_.filter(({ type, content }) => type === "trex" && content.byteLength >= 16);
-  const tracks = boxes.flatMap(({ type, content }) => (type === "trak" ? (readTrack(content) ?? []) : []));
+  const tracks = boxes.flatMap(({ type, content }) => (type === "trak" ? (readTrack(content, budget) ?? []) : []));
   return {
     tracks,
     byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two equal ids, the first
     defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
     seconds: readSeconds(find(boxes, "mvhd"), find(extends_, "mehd")),
-    isPartial: boxes.length === MAX_BOXES,
     hasFragments: false,
   };
 }
 
-/** Throws UnusableMedia. */
-function describe({ tracks, seconds, isPartial, hasFragments }: Movie): MediaFacts {
+/** What the header says, when only a part of the file was read. Throws UnusableMedia. */
+function describe({ tracks, seconds, hasFragments }: Movie, isPartial: boolean): MediaFacts {
   if (!isPartial && tracks.every(({ kind }) => kind === null))
     throw new UnusableMedia("The video has neither a picture nor sound.");
   const video = tracks.find(({ kind, size }) => kind === "video" && size !== null);
   const inPictures = video ? (video.end - (video.begin ?? 0)) / video.scale : 0;
   // In fragments, and of no known length in the header, a video is as long as its pictures.
-  const duration = chooseDuration(hasFragments ? inPictures : 0, seconds, inPictures);
-  const hasAudio = tracks.some(({ kind }) => kind === "audio");
+  const duration = isPartial
+    ? chooseDuration(seconds)
+    : chooseDuration(hasFragments ? inPictures : 0, seconds, inPictures);
+  const hasAudio = tracks.some(({ kind }) => kind === "audio") || (isPartial ? null : false);
   return { ...(video?.size ?? { ...UNKNOWN, note: "no_sides" }), ...duration, hasAudio };
 }
 
@@ -163,12 +162,12 @@ const KINDS = new Map<number, Track["kind"]>([
 ]);
 
 /** Null for a track without its headers, which players skip. */
-function readTrack(trak: DataView): Track | null {
-  const boxes = readBoxes(trak);
-  const [header, media] = [find(boxes, "tkhd"), readBoxes(find(boxes, "mdia"))];
+function readTrack(trak: DataView, budget: Budget): Track | null {
+  const boxes = readBoxes(trak, budget);
+  const [header, media] = [find(boxes, "tkhd"), readBoxes(find(boxes, "mdia"), budget)];
   const [times, handler] = [find(media, "mdhd"), find(media, "hdlr")];
   if (!header || !handler || handler.byteLength < 12) return null;
-  const samples = readBoxes(find(readBoxes(find(media, "minf")), "stbl"));
+  const samples = readBoxes(find(readBoxes(find(media, "minf"), budget), "stbl"), budget);
   const id = isWide(header) ? 20 : 12;
   if (header.byteLength < id + 4) return null;
   const kind = KINDS.get(handler.getUint32(8)) ?? null;
@@ -176,7 +175,7 @@ function readTrack(trak: DataView): Track | null {
   return {
     id: header.getUint32(id),
     kind,
-    size: kind === "video" ? readSize(header, find(samples, "stsd")) : null,
+    size: kind === "video" ? readSize(header, find(samples, "stsd"), budget) : null,
     scale: readScale(times),
     begin: units > 0 ? 0 : null,
     end: units,
@@ -188,14 +187,14 @@ function readTrack(trak: DataView): Track | null {
  * The size as it is shown: a quarter turn exchanges the sides. The track's header has the size in 1/65536 pixels, after a matrix whose
  * first two numbers tell the turn.
  */
-function readSize(header: DataView, descriptions: DataView | null): Size | null {
+function readSize(header: DataView, descriptions: DataView | null, budget: Budget): Size | null {
   const at = isWide(header) ? 88 : 76;
   if (header.byteLength < at + 8) return null;
   const shown = { width: header.getUint32(at) / 65536, height: header.getUint32(at + 4) / 65536 };
-  const [entry] = descriptions && descriptions.byteLength > 8 ? readBoxes(part(descriptions, 8)) : [];
+  const [entry] = descriptions && descriptions.byteLength > 8 ? readBoxes(part(descriptions, 8), budget) : [];
   const isKnown = entry !== undefined && entry.content.byteLength >= 78;
   const coded = isKnown ? { width: entry.content.getUint16(24), height: entry.content.getUint16(26) } : shown;
-  const pixel = isKnown ? find(readBoxes(part(entry.content, 78)), "pasp") : null;
+  const pixel = isKnown ? find(readBoxes(part(entry.content, 78), budget), "pasp") : null;
   const [across, down] =
     pixel && pixel.byteLength >= 8
       ? [pixel.getUint32(0), pixel.getUint32(4)]
@@ -215,10 +214,10 @@ function sumDurations(table: DataView | null): number {
 }
 
 /** Adds the samples of a box `moof` to its tracks. What it cannot read of it, it leaves out. */
-function addFragment(movie: Movie, moof: DataView): void {
-  for (const { type, content } of readBoxes(moof)) {
+function addFragment(movie: Movie, moof: DataView, budget: Budget): void {
+  for (const { type, content } of readBoxes(moof, budget)) {
     if (type !== "traf") continue;
-    const boxes = readBoxes(content);
+    const boxes = readBoxes(content, budget);
     const header = find(boxes, "tfhd");
     const track = header && header.byteLength >= 8 && movie.byId.get(header.getUint32(4));
     if (!track) continue;
@@ -292,12 +291,12 @@ const part = (view: DataView, from: number): DataView =>
 type Box = { type: string; content: DataView };
 
 /**
- * At most MAX_BOXES boxes of ISO/IEC 14496-12 in order, as players read them: a box that exceeds the view ends with it, and anything
- * that is not a box ends the list.
+ * The boxes of ISO/IEC 14496-12 in order, as players read them: a box that exceeds the view ends with it, and anything that is not a box
+ * ends the list.
  */
-function readBoxes(view: DataView | null): Box[] {
+function readBoxes(view: DataView | null, budget: Budget): Box[] {
   const boxes: Box[] = [];
-  for (let offset = 0; view && offset + 8 <= view.byteLength && boxes.length < MAX_BOXES; ) {
+  for (let offset = 0; view && offset + 8 <= view.byteLength && budget.boxes > 0; budget.boxes--) {
     const rest = part(view, offset);
     const box = isLarge(rest) && rest.byteLength < 16 ? null : readBoxHeader(rest);
     if (box === null) break;

@@ -1,10 +1,18 @@
-import { chooseDuration, type MediaReader, type Size, shownSize, UNKNOWN, UnusableMedia } from "./media.ts";
+import {
+  chooseDuration,
+  collectBytes,
+  type MediaReader,
+  type Size,
+  shownSize,
+  UNKNOWN,
+  UnusableMedia,
+} from "./media.ts";
 
 /** The headers that are kept have some kilobytes. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** In one element: a megabyte of empty ones would take 50 MB. */
 const MAX_ELEMENTS = 10_000;
-/** In a file: an hour of video has fewer, and a million take up to 5 s. */
+/** In a file: an hour of video has fewer. The 13 million of a hostile file would take 5 s. */
 const MAX_ELEMENTS_IN_ALL = 300_000;
 /** The longest header of an element: four bytes of its name, eight of its size. */
 const ELEMENT_HEADER_BYTES = 12;
@@ -39,10 +47,12 @@ const OPENED = [ID.segment, ID.cluster, ID.blockGroup];
 const KEPT = [ID.info, ID.tracks, ID.timestamp];
 const BLOCKS = [ID.block, ID.simpleBlock];
 
+const NO_PICTURES = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
+
 /**
  * Reads the size and duration of a WebM or Matroska file and whether it has sound. Refuses no more than a player does: where it is cut
- * off or cannot be read any further is a note. Reads the headers and the first bytes of each block: at most MAX_HEADER_BYTES are in memory. mediabunny is not used for what
- * mp4-reader.ts says, and because it reads back and forth in a file that passes once.
+ * off or cannot be read any further is a note. Reads the headers and the first bytes of each block: at most MAX_HEADER_BYTES are in
+ * memory. mediabunny is not used for what mp4-reader.ts says, and because it reads back and forth in a file that passes once.
  */
 export function createWebmReader(): MediaReader {
   const header = new DataView(new ArrayBuffer(ELEMENT_HEADER_BYTES));
@@ -56,11 +66,11 @@ export function createWebmReader(): MediaReader {
   let position = 0;
   /** Where the segment ends; Infinity when it does not say it. */
   let end = Number.POSITIVE_INFINITY;
-  const kept = new ArrayBuffer(0, { maxByteLength: MAX_HEADER_BYTES });
-  let info: Info = { unit: 1e6, duration: 0 };
+  const kept = collectBytes(MAX_HEADER_BYTES);
+  let info: Info | null = null;
   let tracks: Track[] | null = null;
   let cluster = 0;
-  const pictures = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
+  const pictures = { ...NO_PICTURES };
   let note: string | undefined;
 
   function open(element: { id: number; size: number | null }): void {
@@ -78,7 +88,6 @@ export function createWebmReader(): MediaReader {
     }
     left = element.size;
     wanted = KEPT.includes(id) ? left : BLOCKS.includes(id) ? Math.min(left, BLOCK_HEADER_BYTES) : 0;
-    kept.resize(0);
     if (wanted <= MAX_HEADER_BYTES) return;
     wanted = 0;
     note = "header_too_large";
@@ -92,13 +101,11 @@ export function createWebmReader(): MediaReader {
   }
 
   function keep(part: Uint8Array): void {
-    const length = kept.byteLength;
-    kept.resize(length + part.byteLength);
-    new Uint8Array(kept, length).set(part);
+    kept.add(part);
     wanted -= part.byteLength;
     if (wanted > 0) return;
-    const content = new DataView(kept);
-    if (id === ID.info) info = readInfo(content);
+    const content = kept.take();
+    if (id === ID.info) info ??= readInfo(content);
     else if (id === ID.tracks) tracks ??= readTracks(content);
     else if (id === ID.timestamp) cluster = readUnsigned(content);
     else countPicture(content);
@@ -146,11 +153,11 @@ export function createWebmReader(): MediaReader {
       if (note === "header_too_large" && tracks === null) return { ...UNKNOWN, note };
       if (!hasAudio && (size === null || pictures.count === 0))
         throw new UnusableMedia("The video is cut off, or has no header or no pictures.");
-      const { count, first, last } = pictures;
-      const seconds = (units: number) => (units * info.unit) / 1e9;
+      const { count, first, last } = note === "too_many_elements" ? NO_PICTURES : pictures; // not all are counted
+      const seconds = (units: number) => (units * (info?.unit ?? 1e6)) / 1e9;
       // The last picture is as long as the others are on average.
       const duration = chooseDuration(
-        seconds(info.duration),
+        seconds(info?.duration ?? 0),
         count > 1 ? seconds(last - first + (last - first) / (count - 1)) : 0,
       );
       const sides = size ?? { ...UNKNOWN, note: "no_sides" };

@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import { sniffImage } from "../../../shared/media/image-reader.ts";
 import { detectMedia, type MediaFacts, type MediaType, UnusableMedia } from "../../../shared/media/media.ts";
 import { createMediaReader } from "../../../supabase/functions/keyframe-generate/tasks/store.ts";
+import { CLIPS, patched, readClip, recorded } from "../../support/media/clips.ts";
 import { bmpOf } from "../../support/media/images.ts";
 import { drawPhoto, withLocation } from "../../support/media/photos.ts";
-import { CLIPS, patched, readClip, recorded } from "../../support/media/clips.ts";
 
 const canvas = createCanvas(200, 100);
 canvas.getContext("2d").fillRect(10, 10, 50, 50);
@@ -175,9 +175,9 @@ test("a frame that is larger than an upload may be → its size, up to what brow
   expect(() => sized(0xffffffff, 0xffffffff)).toThrow("too large to be shown");
 });
 
-test("an AVIF whose list of properties has a million entries → unusable, not another error", () => {
-  const entries = new Uint8Array(8 + 3_000_000);
-  entries.set(u32(1_000_000), 4);
+test("an AVIF whose list of properties has 160,000 entries → unusable, not another error", () => {
+  const entries = new Uint8Array(8 + 480_000);
+  entries.set(u32(160_000), 4);
   const meta = box("meta", zeros(4), box("iprp", box("ipma", entries)));
   const brand = box("ftyp", ascii("avif"), zeros(4));
   expect(() => read("image/avif", new Uint8Array(Buffer.concat([brand, meta])))).toThrow(UnusableMedia);
@@ -350,7 +350,8 @@ test("a WebM that is cut off before its tracks → unusable; later → what is k
 
 test("a WebM of empty elements without end → only the first 300,000 are read", () => {
   const empty = new Uint8Array(600_002).fill(0x80).map((byte, at) => (at % 2 ? byte : 0xec));
-  expect(read("video/webm", join(recorded(vp9), empty))).toEqual({ ...WEBM, note: "too_many_elements" });
+  const note = "too_many_elements";
+  expect(read("video/webm", join(recorded(vp9), empty))).toEqual({ ...WEBM, durationSeconds: null, note });
 });
 
 test("a WebM with letters behind its end → read, with a note", () => {
@@ -441,28 +442,47 @@ test("pixels that are wider or taller than a video can be → counted as square:
   }
 });
 
-test("boxes without end in a box → only the first of them are read, whatever all of them would take", () => {
-  const many = (type: string, before: Uint8Array, count: number) => {
-    const empty = box("free");
-    const boxes = new Uint8Array(count * empty.length);
-    for (let at = 0; at < boxes.length; at += empty.length) boxes.set(empty, at);
-    const head = words(8 + before.length + boxes.length);
-    return new Uint8Array(Buffer.concat([head, ascii(type), before, boxes]));
-  };
-  const all = [mvhd(1000, 5000), track("vide", 1280, 720)];
-  expect(read("video/mp4", join(ftyp, many("moov", join(...all), 1000), mdat))).toMatchObject(facts);
-  const hidden = Buffer.concat([many("moov", mvhd(1000, 5000), 20_000), track("vide", 1280, 720)]);
-  hidden.writeUInt32BE(hidden.length);
-  const found = read("video/mp4", new Uint8Array(Buffer.concat([ftyp, hidden, mdat])));
-  expect(found).toEqual({ ...noSides, durationSeconds: 5, hasAudio: false, note: "no_sides" });
+describe("an MP4 of boxes without end → only the first 100,000 are read; then what its header said, with a note", () => {
+  const note = "too_many_boxes";
+  const many = (one: Uint8Array, count: number) =>
+    new Uint8Array(one.length * count).map((_, at) => one[at % one.length] ?? 0);
+  const free = (count: number) => many(box("free"), count);
+
+  test("as many as files have → all", () => {
+    const header = box("moov", mvhd(1000, 5000), free(1000), track("vide", 1280, 720), track("soun", 0, 0));
+    expect(read("video/mp4", join(ftyp, header, mdat))).toEqual({ ...facts, hasAudio: true });
+  });
+
+  test.each<[string, Uint8Array[], Partial<MediaFacts>]>([
+    ["behind its header", [moov, mdat, free(100_000)], {}],
+    ["before its header", [free(100_000), moov, mdat], { ...noSides, durationSeconds: null, hasAudio: null }],
+    [
+      "before the tracks in its header",
+      [box("moov", mvhd(1000, 5000), free(100_000), track("vide", 1280, 720)), mdat],
+      { ...noSides, hasAudio: null },
+    ],
+    ["in fragments", [moov, mdat, many(box("moof", many(box("traf"), 1000)), 100)], {}],
+  ])("%s", (_name, boxes, found) => {
+    expect(read("video/mp4", join(ftyp, ...boxes))).toEqual({ ...facts, hasAudio: true, ...found, note });
+  });
+
+  test("in a fragmented video without a length → none, as its pictures are not all counted", () => {
+    const video = join(readClip("fragments.mp4"), free(100_000));
+    expect(read("video/mp4", video)).toMatchObject({ width: 320, durationSeconds: null, note });
+  });
 });
 
-test("a moov of more than 8 MiB → not kept, and nothing is known of it, with a note", () => {
-  const reader = createMediaReader("video/mp4");
-  const megabyte = zeros(1024 * 1024);
-  reader.push(join(ftyp, words(8 + 10 * megabyte.byteLength), ascii("moov")));
-  for (let count = 0; count < 10; count++) reader.push(megabyte);
-  reader.push(mdat);
+test("an MP4 whose headers take more than 8 MiB in all → those beyond are not kept, with a note", () => {
   const note = "header_too_large";
-  expect(reader.end()).toEqual({ ...noSides, durationSeconds: null, hasAudio: null, note });
+  const megabytes = (type: string, count: number) => box(type, zeros(count * 1024 * 1024));
+  const unknown = { ...noSides, durationSeconds: null, hasAudio: null, note };
+  expect(read("video/mp4", join(ftyp, megabytes("moov", 9), mdat), 65_536)).toEqual(unknown);
+  const fragments = [1, 2, 3].map(() => megabytes("moof", 3));
+  expect(read("video/mp4", join(ftyp, moov, mdat, ...fragments), 65_536)).toEqual({ ...facts, hasAudio: true, note });
+});
+
+test("an AVIF whose size does not stand in its first 512 KiB → it is not looked for, with a note", () => {
+  const brands = box("ftyp", ascii("avif"), zeros(1024 * 1024));
+  const note = "header_too_large";
+  expect(read("image/avif", join(brands, mdat))).toEqual({ ...noSides, durationSeconds: null, hasAudio: null, note });
 });
