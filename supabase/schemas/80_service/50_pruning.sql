@@ -1,7 +1,7 @@
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
--- The row that fails is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two
--- seconds at most. When several rows took all the time of the call, the next run does them one by one, to find the one that does.
+-- A row that fails is set aside; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
+-- rows took all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
