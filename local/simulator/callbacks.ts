@@ -9,7 +9,7 @@ const throttleMs = 500;
 
 type Message = { id: string; url: string; body: string; secret: string };
 /** The callbacks of one prediction: each waits for the first attempt of the previous one, not for its retries. */
-type Lane = { tail: Promise<void>; held: (() => Promise<void>)[]; sentAt: Map<EventType, number> };
+type Lane = { tail: Promise<void>; waiting: (() => Promise<void>)[]; sentAt: Map<EventType, number> };
 
 type CallbackSettings = {
   webhookSecret: string;
@@ -36,7 +36,7 @@ export class CallbackSender {
     const { webhook: url, webhookEvents, faults } = prediction;
     if (!url || faults.has("callback_lost") || webhookEvents?.includes(event) === false) return;
     const { clock, webhookSecret, baseUrl } = this.#settings;
-    const lane: Lane = this.#lanes.get(prediction) ?? { tail: Promise.resolve(), held: [], sentAt: new Map() };
+    const lane: Lane = this.#lanes.get(prediction) ?? { tail: Promise.resolve(), waiting: [], sentAt: new Map() };
     this.#lanes.set(prediction, lane);
     const isThrottled = event === "output" || event === "logs";
     if (isThrottled && clock.now() - (lane.sentAt.get(event) ?? Number.NEGATIVE_INFINITY) < throttleMs) return;
@@ -56,8 +56,8 @@ export class CallbackSender {
       const forged = { ...prediction, status: "failed" as const, error: "forged", completedAt: new Date() };
       sendings.unshift(delivery(forged, randomWebhookSecret()));
     }
-    if (event === "completed") sendings.push(...lane.held);
-    else if (faults.has("callback_reordered")) lane.held.unshift(...sendings.splice(0));
+    if (event === "completed") sendings.push(...lane.waiting);
+    else if (faults.has("callback_reordered")) lane.waiting.unshift(...sendings.splice(0));
     for (const one of sendings) lane.tail = lane.tail.then(one);
   }
 

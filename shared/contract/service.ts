@@ -144,7 +144,7 @@ const parts = {
     due: count("Due to be sent, or being sent."),
     sending: count("Open requests, as of the worker's last claim."),
     pending: count("Not ended: due, being sent, or to be retried."),
-    held: count("Waiting until their endpoint is enabled."),
+    paused: count("Waiting until their endpoint is enabled."),
     oldestDueSeconds: age("How long the oldest delivery has been due, among 1,000 endpoints."),
     failingEndpoints: count("Enabled endpoints without a success since their first failure."),
     oldestFailingSeconds: age(

@@ -6697,7 +6697,7 @@ returns jsonb language sql stable set search_path = '' as $$
       where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as held,
+    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as paused,
       (
         select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
         from (
@@ -6847,13 +6847,13 @@ returns jsonb language sql stable set search_path = '' as $$
       where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null))
   from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
 $$;
-comment on function keyframe_private.worker_figures is 'The figures of a worker: its last claim, how its kicks are acknowledged, what it last said.';
+comment on function keyframe_private.worker_figures is 'The figures of a worker: its last claim, how its kicks are acknowledged, its last report.';
 
 create function keyframe_private.workers_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(f.name, keyframe_private.worker_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
 $$;
-comment on function keyframe_private.workers_figures is 'What the workers last said of themselves, for health.';
+comment on function keyframe_private.workers_figures is 'The figures of each worker, for health.';
 
 create function keyframe_private.last_kicks_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -6861,8 +6861,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kicks_figures is 'The last kicks of each worker, for health.';
 
--- From who has waited for a second, who has locked a table of ours against writers for `locked_for`, and who has held rows of ours for
--- twenty seconds. At most five, first those that most wait for. A role that may not see others' sessions sees none.
+-- Follows who waits for whom: from sessions that have waited for a second, have locked a table of ours against writers for `locked_for`, or
+-- have held rows of ours for `held_for`. At most five, those that block most first. A role that may not see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
@@ -6934,7 +6934,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
 
--- A steady demand alone keeps a bucket low. Not `wait`: an empty one shortens waits and refuses nothing.
+-- Only a steady demand keeps a bucket low. Not `wait`: an empty bucket shortens waits and refuses nothing.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -6948,7 +6948,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
 
--- They run in transactions that serve everybody, as those of projects and films do not.
+-- Triggers of these tables run in transactions that serve everybody; those of projects and films do not.
 create function keyframe_private.app_triggers()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(t.name order by t.name), '[]')
@@ -6964,8 +6964,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.app_triggers is 'Enabled triggers that Keyframe did not make, on its tables that serve everybody.';
 
--- Reads the last 10,000 runs of all jobs, over four hours of ours. In a log that does not reach back so far, a job is not late; without any
--- run, all are.
+-- Reads the last 10,000 runs of all jobs, more than four hours of ours. A job is late only if this log begins before late_after, or is
+-- empty.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
@@ -7015,7 +7015,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
 
--- How far the clock went back is seen from times in the future.
+-- Times in the future show how far the clock went back.
 create function keyframe_private.setting_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
@@ -7221,8 +7221,8 @@ comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for s
 
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
--- The row that fails is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two
--- seconds at most. When several rows took all the time of the call, the next run does them one by one, to find the one that does.
+-- A row that fails is set aside; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
+-- rows took all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -7334,23 +7334,31 @@ comment on function keyframe_private.prune_webhooks is 'Deletes a batch of event
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
-  submits constant text := 'keyframe_private.provider_submits';
-  costs constant text := 'keyframe_private.daily_costs';
+  name text;
+  key text;
+  condition text;
 begin
-  perform keyframe_private.prune_rows('keyframe_private.idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$, max_rows);
   -- No run takes longer than a day.
-  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+    $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+    $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
-  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
-  perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
-  perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
-  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
-  perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
-  -- A row that is still due is tried again within minutes: these have ended, or are gone.
-  perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
+  for name, key, condition in
+    values
+      ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
+      ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
+      ('daily_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
+      ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
+      -- A row that is still due is tried again within minutes: these have ended, or are gone.
+      ('set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+  loop
+    perform keyframe_private.prune_rows('keyframe_private.' || name, key, condition, max_rows);
+  end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
 comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).';

@@ -151,7 +151,7 @@ returns jsonb language sql stable set search_path = '' as $$
       where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as held,
+    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as paused,
       (
         select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
         from (
@@ -301,13 +301,13 @@ returns jsonb language sql stable set search_path = '' as $$
       where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null))
   from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
 $$;
-comment on function keyframe_private.worker_figures is 'The figures of a worker: its last claim, how its kicks are acknowledged, what it last said.';
+comment on function keyframe_private.worker_figures is 'The figures of a worker: its last claim, how its kicks are acknowledged, its last report.';
 
 create function keyframe_private.workers_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(f.name, keyframe_private.worker_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
 $$;
-comment on function keyframe_private.workers_figures is 'What the workers last said of themselves, for health.';
+comment on function keyframe_private.workers_figures is 'The figures of each worker, for health.';
 
 create function keyframe_private.last_kicks_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -315,8 +315,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kicks_figures is 'The last kicks of each worker, for health.';
 
--- From who has waited for a second, who has locked a table of ours against writers for `locked_for`, and who has held rows of ours for
--- twenty seconds. At most five, first those that most wait for. A role that may not see others' sessions sees none.
+-- Follows who waits for whom: from sessions that have waited for a second, have locked a table of ours against writers for `locked_for`, or
+-- have held rows of ours for `held_for`. At most five, those that block most first. A role that may not see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb language sql volatile set search_path = '' as $$
   with recursive locks as materialized (
@@ -388,7 +388,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
 
--- A steady demand alone keeps a bucket low. Not `wait`: an empty one shortens waits and refuses nothing.
+-- Only a steady demand keeps a bucket low. Not `wait`: an empty bucket shortens waits and refuses nothing.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -402,7 +402,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
 
--- They run in transactions that serve everybody, as those of projects and films do not.
+-- Triggers of these tables run in transactions that serve everybody; those of projects and films do not.
 create function keyframe_private.app_triggers()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(t.name order by t.name), '[]')
@@ -418,8 +418,8 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.app_triggers is 'Enabled triggers that Keyframe did not make, on its tables that serve everybody.';
 
--- Reads the last 10,000 runs of all jobs, over four hours of ours. In a log that does not reach back so far, a job is not late; without any
--- run, all are.
+-- Reads the last 10,000 runs of all jobs, more than four hours of ours. A job is late only if this log begins before late_after, or is
+-- empty.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with runs as materialized (
@@ -469,7 +469,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
 
--- How far the clock went back is seen from times in the future.
+-- Times in the future show how far the clock went back.
 create function keyframe_private.setting_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(

@@ -1,7 +1,7 @@
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
--- The row that fails is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two
--- seconds at most. When several rows took all the time of the call, the next run does them one by one, to find the one that does.
+-- A row that fails is set aside; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
+-- rows took all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
 declare
@@ -113,23 +113,31 @@ comment on function keyframe_private.prune_webhooks is 'Deletes a batch of event
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
-  submits constant text := 'keyframe_private.provider_submits';
-  costs constant text := 'keyframe_private.daily_costs';
+  name text;
+  key text;
+  condition text;
 begin
-  perform keyframe_private.prune_rows('keyframe_private.idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$, max_rows);
   -- No run takes longer than a day.
-  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+    $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+    $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
-  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
-  perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
-  perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
-  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
-  perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
-  -- A row that is still due is tried again within minutes: these have ended, or are gone.
-  perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
+  for name, key, condition in
+    values
+      ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
+      ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
+      ('daily_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
+      ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
+      -- A row that is still due is tried again within minutes: these have ended, or are gone.
+      ('set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+  loop
+    perform keyframe_private.prune_rows('keyframe_private.' || name, key, condition, max_rows);
+  end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
 comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).';

@@ -226,7 +226,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
       const disabled = await addEndpoint(db.sql, world.owner, { enabled: false });
       await seedDeliveries(db.sql, disabled, 3, { next_attempt_at: ago(5000) });
     },
-    { deliveries: { due: 4, sending: 0, pending: 5, held: 3, oldestDueSeconds: about(45) } },
+    { deliveries: { due: 4, sending: 0, pending: 5, paused: 3, oldestDueSeconds: about(45) } },
   ],
   [
     "events of the last five minutes → by type; older ones and tests are left out",

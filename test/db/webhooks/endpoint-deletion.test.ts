@@ -69,7 +69,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
       const admin = await db.sql`select endpoint_id from keyframe_private.admin_webhook_health`;
       expect(admin.map(({ endpoint_id }) => endpoint_id)).toEqual([other]);
       const [row] = await db.sql`select keyframe.service_figures() -> 'deliveries' as figures`;
-      expect(row?.figures).toMatchObject({ pending: 3, held: 0 });
+      expect(row?.figures).toMatchObject({ pending: 3, paused: 0 });
     },
   );
 

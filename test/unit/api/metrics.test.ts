@@ -46,7 +46,7 @@ test("a kick that is refused, a job that is off, nothing that waits → 0; what 
     predictions_oldest_due_seconds: 0,
     'predictions{status="waiting"}': predictions.waiting,
     deliveries_oldest_due_seconds: deliveries.oldestDueSeconds,
-    'deliveries{state="held"}': deliveries.held,
+    'deliveries{state="paused"}': deliveries.paused,
     'events_5m{type="generation.failed"}': events.generationFailed,
     'kicks_5m{outcome="refused"}': kicks.refused,
     'cron_last_success_seconds{job="prune"}': sweep.lastSuccessSeconds,

@@ -22,12 +22,12 @@ export function metricsText(figures: ServiceFigures): string {
         ...{ waiting, queued, starting, processing, storing },
       }),
     ),
-    ...ofPart(figures.deliveries, ({ due, sending, pending, held }) =>
+    ...ofPart(figures.deliveries, ({ due, sending, pending, paused }) =>
       gauge(
         "deliveries",
-        "Webhook deliveries that have not ended; pending: at enabled endpoints, due and sending included; held: at others.",
+        "Webhook deliveries that have not ended; pending: at enabled endpoints, due and sending included; paused: at disabled ones.",
         "state",
-        { due, sending, pending, held },
+        { due, sending, pending, paused },
       ),
     ),
     ...ofPart(figures.due, (due) =>

@@ -74,13 +74,13 @@ const HEAD_END = "\r\n\r\n";
  */
 export class InterimAnswers {
   #answerBegun = false;
-  #held: Buffer = Buffer.alloc(0);
+  #buffered: Buffer = Buffer.alloc(0);
   #bytes = 0;
 
   /** Call before a request is sent: the next bytes begin a response. */
   expect(): void {
     this.#answerBegun = false;
-    this.#held = Buffer.alloc(0);
+    this.#buffered = Buffer.alloc(0);
     this.#bytes = 0;
   }
 
@@ -88,7 +88,7 @@ export class InterimAnswers {
   remove(bytes: Buffer): Buffer {
     if (this.#answerBegun) return bytes;
     this.#bytes += bytes.length;
-    let rest = Buffer.concat([this.#held, bytes]);
+    let rest = Buffer.concat([this.#buffered, bytes]);
     for (;;) {
       // HTTP parsers allow empty lines before a status line.
       const beginning = rest.findIndex((byte) => byte !== 0x0d && byte !== 0x0a);
@@ -106,7 +106,7 @@ export class InterimAnswers {
       rest = rest.subarray(end + HEAD_END.length);
     }
     if (this.#bytes > MAX_HEAD_BYTES) throw new SendError("too_large", "Too much came before the answer.");
-    this.#held = rest;
+    this.#buffered = rest;
     return Buffer.alloc(0);
   }
 }
