@@ -2289,7 +2289,7 @@ begin
   select u.width into width
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
-  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
+  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found',
       'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
@@ -6141,7 +6141,8 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
     'image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', 'image/bmp', 'image/x-icon',
     'video/mp4', 'video/webm', 'video/x-matroska', 'video/ogg', 'audio/mpeg', 'audio/wav', 'audio/flac', 'audio/aac']);
 
--- Uploads of reference images.
+-- Uploads of reference images. `api` makes them with the secret key, which has no owner in Storage, and writes `user_metadata`: the pixels
+-- and the owner. Users may write no file (98_policies.sql).
 
 -- Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
@@ -6182,16 +6183,6 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused, 'upload');
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
-
--- `api` uploads with the secret key, which names nobody: the file without an owner becomes the user's.
-create function keyframe.assign_upload(user_id uuid, file_name text)
-returns void language plpgsql volatile security invoker set search_path = '' as $$
-begin
-  update storage.objects o set owner_id = user_id::text
-  where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
-  perform keyframe_private.raise_if(not found, 'not_found', 'The uploaded image is gone. Upload it again.');
-end $$;
-comment on function keyframe.assign_upload is 'Gives an uploaded image to its user.';
 
 -- supabase/schemas/70_files/30_removals.sql
 
@@ -6414,10 +6405,10 @@ declare
 begin
   for owner, names in
     with images as (
-      -- A file without a user's id is an administrator's and is kept, unless `api` stopped before assign_upload.
+      -- A file without a user's id is an administrator's and is kept.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
-      cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
+      cross join lateral (select b.user_metadata ->> 'ownerId' as id) o
       where b.bucket_id = 'projects'
     ), unused as (
       select i.owner_id, i.name from images i
@@ -7939,9 +7930,10 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
--- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels.
+-- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
+-- and its metadata name its owner.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
+  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select auth.uid()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
@@ -8023,10 +8015,7 @@ grant execute on function
 to authenticated, service_role;
 
 -- With the secret key alone.
-grant execute on function
-  keyframe.assign_upload,
-  keyframe.service_figures
-to service_role;
+grant execute on function keyframe.service_figures to service_role;
 
 -- Workers.
 grant execute on function

@@ -64,10 +64,7 @@ grant execute on function
 to authenticated, service_role;
 
 -- With the secret key alone.
-grant execute on function
-  keyframe.assign_upload,
-  keyframe.service_figures
-to service_role;
+grant execute on function keyframe.service_figures to service_role;
 
 -- Workers.
 grant execute on function

@@ -106,8 +106,8 @@ beforeAll(async () => {
     await sql`
       insert into auth.users (id, email) select gen_random_uuid(), 'many-' || i || '@keyframe.local' from generate_series(1, 2000) i`;
     await sql`
-      insert into storage.objects (bucket_id, name, owner_id)
-      select 'projects', gen_random_uuid() || '.png', u.id::text from auth.users u`;
+      insert into storage.objects (bucket_id, name, user_metadata)
+      select 'projects', gen_random_uuid() || '.png', jsonb_build_object('ownerId', u.id) from auth.users u`;
   });
   await db.sql`vacuum analyze`;
   const [row] = await db.sql<{ id: string }[]>`
