@@ -34,7 +34,7 @@ create schema keyframe;
 comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
 
 create schema keyframe_worker;
-comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
+comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key alone. Exposed through the Data API, for service_role only.';
 
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
@@ -7038,7 +7038,7 @@ comment on function keyframe_private.setting_figures is 'What an installation ne
 
 -- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
 -- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
-create function keyframe.service_figures()
+create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
   began constant timestamptz := clock_timestamp();
@@ -7078,7 +7078,7 @@ begin
     'unread', unread,
     'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end $$;
-comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 
 -- supabase/schemas/80_service/40_admin_views.sql
 
@@ -8014,10 +8014,7 @@ grant execute on function
   keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
 to authenticated, service_role;
 
--- With the secret key alone.
-grant execute on function keyframe.service_figures to service_role;
-
--- Workers.
+-- With the secret key alone: workers, and what `api` asks that no user may.
 grant execute on function
   keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
   keyframe_worker.poll_prediction_later, keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
@@ -8025,7 +8022,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
-  keyframe_worker.act_as
+  keyframe_worker.act_as, keyframe_worker.service_figures
 to service_role;
 
 -- What policies and functions call that run with the rights of a user.

@@ -177,7 +177,7 @@ const STATEMENTS: Asked[] = [
   ["the queue of an owner", "* from keyframe_private.admin_queue where owner_id = gen_random_uuid()", 10],
   ["the health of the webhooks", "* from keyframe_private.admin_webhook_health", 200],
   ["the usage of a week", "* from keyframe_private.admin_usage where day >= current_date - 6", 1200],
-  ["the figures of the service, which stop counting at 10,000", "keyframe.service_figures()", 10_000],
+  ["the figures of the service, which stop counting at 10,000", "keyframe_worker.service_figures()", 10_000],
 ];
 
 const expectNarrow = async (...[, statement, most, as]: Asked) => {
