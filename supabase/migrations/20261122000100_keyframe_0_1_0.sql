@@ -34,7 +34,7 @@ create schema keyframe;
 comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
 
 create schema keyframe_worker;
-comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
+comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key alone. Exposed through the Data API, for service_role only.';
 
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
@@ -2298,7 +2298,7 @@ begin
   select u.width into width
   from storage.objects o
   cross join lateral keyframe_private.upload_size(path) u
-  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
+  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found',
       'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
@@ -6136,7 +6136,8 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
     'image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', 'image/bmp', 'image/x-icon',
     'video/mp4', 'video/webm', 'video/x-matroska', 'video/ogg', 'audio/mpeg', 'audio/wav', 'audio/flac', 'audio/aac']);
 
--- Uploads of reference images.
+-- Uploads of reference images. `api` makes them with the secret key, which has no owner in Storage, and writes `user_metadata`: the pixels
+-- and the owner. Users may write no file (98_policies.sql).
 
 -- Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
@@ -6177,16 +6178,6 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused, 'upload');
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
-
--- `api` uploads with the secret key, which names nobody: the file without an owner becomes the user's.
-create function keyframe.assign_upload(user_id uuid, file_name text)
-returns void language plpgsql volatile security invoker set search_path = '' as $$
-begin
-  update storage.objects o set owner_id = user_id::text
-  where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
-  perform keyframe_private.raise_if(not found, 'not_found', 'The uploaded image is gone. Upload it again.');
-end $$;
-comment on function keyframe.assign_upload is 'Gives an uploaded image to its user.';
 
 -- supabase/schemas/70_files/20_removals.sql
 
@@ -6407,10 +6398,10 @@ declare
 begin
   for owner, names in
     with images as (
-      -- A file without a user's id is an administrator's and is kept, unless `api` stopped before assign_upload.
+      -- A file without a user's id is an administrator's and is kept.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
-      cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
+      cross join lateral (select b.user_metadata ->> 'ownerId' as id) o
       where b.bucket_id = 'projects'
     ), unused as (
       select i.owner_id, i.name from images i
@@ -7036,7 +7027,7 @@ comment on function keyframe_private.setting_figures is 'What an installation ne
 
 -- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
 -- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
-create function keyframe.service_figures()
+create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
   began constant timestamptz := clock_timestamp();
@@ -7076,7 +7067,7 @@ begin
     'unread', unread,
     'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end $$;
-comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 
 -- supabase/schemas/80_service/40_admin_views.sql
 
@@ -7934,9 +7925,10 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
--- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels.
+-- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
+-- and its metadata name its owner.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
+  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select auth.uid()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
@@ -8017,13 +8009,7 @@ grant execute on function
   keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
 to authenticated, service_role;
 
--- With the secret key alone.
-grant execute on function
-  keyframe.assign_upload,
-  keyframe.service_figures
-to service_role;
-
--- Workers.
+-- With the secret key alone: workers, and what `api` asks that no user may.
 grant execute on function
   keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
   keyframe_worker.poll_prediction_later, keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
@@ -8031,7 +8017,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
-  keyframe_worker.act_as
+  keyframe_worker.act_as, keyframe_worker.service_figures
 to service_role;
 
 -- What policies and functions call that run with the rights of a user.

@@ -92,9 +92,10 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
--- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels.
+-- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
+-- and its metadata name its owner.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
+  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select auth.uid()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));

@@ -63,13 +63,7 @@ grant execute on function
   keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
 to authenticated, service_role;
 
--- With the secret key alone.
-grant execute on function
-  keyframe.assign_upload,
-  keyframe.service_figures
-to service_role;
-
--- Workers.
+-- With the secret key alone: workers, and what `api` asks that no user may.
 grant execute on function
   keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
   keyframe_worker.poll_prediction_later, keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
@@ -77,7 +71,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
-  keyframe_worker.act_as
+  keyframe_worker.act_as, keyframe_worker.service_figures
 to service_role;
 
 -- What policies and functions call that run with the rights of a user.

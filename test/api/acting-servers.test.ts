@@ -37,9 +37,9 @@ test("project, reference image, first frame and video by the server → the user
     (await user.supabase.storage.from("projects").download(referenceImagePath.slice("projects/".length))).error,
   ).toBeNull();
   const rows = await sql`
-    select p.owner_id, p.started_by_server, o.owner_id as file_owner, o.user_metadata ->> 'uploadedFor' as file_for
+    select p.owner_id, p.started_by_server, o.user_metadata ->> 'ownerId' as file_owner
     from keyframe.predictions p, storage.objects o where p.project_id = ${projectId} and 'projects/' || o.name = ${referenceImagePath}`;
-  const row = { owner_id: user.id, started_by_server: true, file_owner: user.id, file_for: user.id };
+  const row = { owner_id: user.id, started_by_server: true, file_owner: user.id };
   expect([...rows]).toEqual([row, row]);
   await server.deleteProject(projectId);
   expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);

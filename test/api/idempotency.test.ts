@@ -41,7 +41,7 @@ async function countAll({ user: { id }, webhookId }: Scene): Promise<Record<stri
       (select count(*)::int from keyframe.films where owner_id = ${id}) as films,
       (select count(*)::int from keyframe.predictions where owner_id = ${id}) as predictions,
       (select count(*)::int from keyframe.predictions where owner_id = ${id} and status = 'canceled') as canceled,
-      (select count(*)::int from storage.objects where owner_id = ${id} and bucket_id = 'projects') as files,
+      (select count(*)::int from storage.objects where user_metadata ->> 'ownerId' = ${id} and bucket_id = 'projects') as files,
       (select count(*)::int from endpoints) as endpoints,
       (select count(*)::int from keyframe_private.webhook_secrets where endpoint_id in (table endpoints)) as secrets,
       (select count(*)::int from keyframe.webhook_deliveries where endpoint_id = ${webhookId}) as deliveries,
@@ -241,7 +241,7 @@ test("an upload that an equal one overtakes on the way to Storage → 201 for bo
     [201, null],
   ]);
   expect(late.data).toEqual(quick.data);
-  expect(await sql`select from storage.objects where bucket_id = 'projects' and owner_id = ${user.id}`).toHaveLength(1);
+  expect(await sql`select from storage.objects where bucket_id = 'projects' and user_metadata ->> 'ownerId' = ${user.id}`).toHaveLength(1);
   const other = await user.call("/api/projects/reference-images", { body: await drawImage(), headers });
   expect(other.error?.code).toBe("idempotency_mismatch");
 });

@@ -38,15 +38,13 @@ const ask = async (...request: Parameters<typeof send>) => readReply(await send(
 
 const rpc = (name: string) => `POST /rest/v1/rpc/${name}`;
 const SIGN = "POST /storage/v1/object/sign/keyframe-outputs";
-/** The owner of a file is not known to Storage, which is told afterwards. */
-const ASSIGN = rpc("assign_upload");
 /** What an operation needs of Storage beside its one call of the database. */
 const STORES: Partial<Record<OperationId, unknown[]>> = {
   readProject: [SIGN],
   readFilm: [SIGN],
   readFirstFrame: [SIGN],
   changePrediction: [SIGN],
-  uploadReferenceImage: [expect.stringMatching(/^POST \/storage\/v1\/object\/projects\//), ASSIGN],
+  uploadReferenceImage: [expect.stringMatching(/^POST \/storage\/v1\/object\/projects\//)],
 };
 
 /** The only fields that a line may have. */
@@ -110,9 +108,8 @@ test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].caller !== "nobody"))(
     calls.length = 0;
     const init = requestInit({ ...options, headers: { ...options.headers, ...actsFor(scene.user.id) } });
     const { status } = await readReply(await app.fetch(new Request(`http://api.test${path}`, init)));
-    const more = id === "uploadReferenceImage" ? [ASSIGN] : [];
     const ofDatabase = calls.filter((call) => !call.startsWith("POST /storage/"));
-    expect([status, ofDatabase]).toEqual([OPERATIONS[id].status, [rpc("act_as"), ...more]]);
+    expect([status, ofDatabase]).toEqual([OPERATIONS[id].status, [rpc("act_as")]]);
     const taken = await Promise.all(RATE_CLASSES.map((one) => tokensTaken(sql, scene.user.id, one)));
     expect(taken).toEqual(RATE_CLASSES.map((one) => (one === takes ? 1 : 0)));
     const lines = app.log.map((text) => requestLine.parse(JSON.parse(text)));
@@ -121,7 +118,7 @@ test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].caller !== "nobody"))(
 );
 
 /** An upload takes its token before the body is read, and compares the body when it has come. */
-const COMPARES: Partial<Record<OperationId, string[]>> = { uploadReferenceImage: [rpc("admit_upload"), ASSIGN] };
+const COMPARES: Partial<Record<OperationId, string[]>> = { uploadReferenceImage: [rpc("admit_upload")] };
 
 test.each(OPERATION_IDS.filter((id) => takesKey(OPERATIONS[id])))(
   "%s with an Idempotency-Key, and when replayed → as many calls of the database",

@@ -22,7 +22,7 @@ const uuidName = () => `${crypto.randomUUID()}.png`;
 const bucketOf = ({ supabase }: User, bucket = "projects") => supabase.storage.from(bucket);
 const bytesOf = async (file: Blob | null) => new Uint8Array((await file?.arrayBuffer()) ?? new ArrayBuffer(0));
 
-test("an upload of a user, with a size of their choice too → refused in either bucket: a price counts what was measured", async () => {
+test("an upload of a user, with a size and an owner of their choice → refused in either bucket", async () => {
   const { url } = inject("stack");
   const before = await footprint(sql, user.id);
   for (const [bucket, path] of [
@@ -31,7 +31,7 @@ test("an upload of a user, with a size of their choice too → refused in either
     ["keyframe-outputs", `${user.id}/${crypto.randomUUID()}/${uuidName()}`],
   ] as const) {
     const file = bucketOf(user, bucket);
-    for (const more of [{}, { upsert: true }, { metadata: { width: 1, height: 1 } }]) {
+    for (const more of [{}, { upsert: true }, { metadata: { width: 1, height: 1, ownerId: user.id } }]) {
       const { data, error } = await file.upload(path, image, { ...options, ...more });
       expect([bucket, data, error?.message]).toEqual([
         bucket,

@@ -24,8 +24,8 @@ export const workInvariants = {
     broken: `
       select format('%s/%s, failed %s times', bucket, name, failures) as broken from keyframe_private.file_removals
       union all
-      select format('image %s of the account %s, which is deleted', name, owner_id) from storage.objects o
-      where bucket_id = 'projects' and not exists (select from auth.users u where u.id::text = o.owner_id)`,
+      select format('image %s of the account %s, which is deleted', name, user_metadata ->> 'ownerId') from storage.objects o
+      where bucket_id = 'projects' and not exists (select from auth.users u where u.id::text = o.user_metadata ->> 'ownerId')`,
   },
   no_lease_is_left: {
     sentence: "no lease is held (the expired lease of a lane stays until another replaces it)",

@@ -47,7 +47,6 @@ export function createApi(
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log,
-    secretKey,
     verifySession,
     verifyManager: createManagerVerifier(verifySession, secretKey),
     verifyProject: createProjectVerifier(secretKey),

@@ -30,7 +30,7 @@ create schema keyframe;
 comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
 
 create schema keyframe_worker;
-comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
+comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key alone. Exposed through the Data API, for service_role only.';
 
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';

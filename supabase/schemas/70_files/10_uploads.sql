@@ -6,7 +6,8 @@ insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_typ
     'image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif', 'image/bmp', 'image/x-icon',
     'video/mp4', 'video/webm', 'video/x-matroska', 'video/ogg', 'audio/mpeg', 'audio/wav', 'audio/flac', 'audio/aac']);
 
--- Uploads of reference images.
+-- Uploads of reference images. `api` makes them with the secret key, which has no owner in Storage, and writes `user_metadata`: the pixels
+-- and the owner. Users may write no file (98_policies.sql).
 
 -- Null for a file that an administrator put there.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
@@ -47,13 +48,3 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused, 'upload');
 end $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
-
--- `api` uploads with the secret key, which names nobody: the file without an owner becomes the user's.
-create function keyframe.assign_upload(user_id uuid, file_name text)
-returns void language plpgsql volatile security invoker set search_path = '' as $$
-begin
-  update storage.objects o set owner_id = user_id::text
-  where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
-  perform keyframe_private.raise_if(not found, 'not_found', 'The uploaded image is gone. Upload it again.');
-end $$;
-comment on function keyframe.assign_upload is 'Gives an uploaded image to its user.';

@@ -215,10 +215,10 @@ declare
 begin
   for owner, names in
     with images as (
-      -- A file without a user's id is an administrator's and is kept, unless `api` stopped before assign_upload.
+      -- A file without a user's id is an administrator's and is kept.
       select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
       from storage.objects b
-      cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
+      cross join lateral (select b.user_metadata ->> 'ownerId' as id) o
       where b.bucket_id = 'projects'
     ), unused as (
       select i.owner_id, i.name from images i

@@ -490,7 +490,7 @@ comment on function keyframe_private.setting_figures is 'What an installation ne
 
 -- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
 -- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
-create function keyframe.service_figures()
+create function keyframe_worker.service_figures()
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
 declare
   began constant timestamptz := clock_timestamp();
@@ -530,4 +530,4 @@ begin
     'unread', unread,
     'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end $$;
-comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';

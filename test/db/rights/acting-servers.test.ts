@@ -59,8 +59,6 @@ test("a ban that is over → the user's again", async () => {
 });
 
 test.each<[string, string, Record<string, unknown>]>([
-  ["what the secret key alone may call", "service_figures", {}],
-  ["what gives an upload to a user", "assign_upload", { user_id: crypto.randomUUID(), file_name: "x" }],
   ["itself", "act_as", {}],
   ["a function of another schema", "keyframe_worker.claim_predictions", {}],
   ["SQL in the place of a name", "health(); select 1; --", {}],
@@ -68,23 +66,4 @@ test.each<[string, string, Record<string, unknown>]>([
   ["SQL in the place of an argument", "create_project", { ...PROJECT, "title => 'x') from x; --": 1 }],
 ])("act_as of %s → refused", async (_what, name, args) => {
   expect((await refusalOf(act({ user: anna, name, args }))).sqlstate).toBe("42883");
-});
-
-test("assign_upload → nobody's image becomes the user's; another user's, or one that is not there, is refused", async () => {
-  const upload = async (owner: string | null) => {
-    const name = `${crypto.randomUUID()}.png`;
-    await db.sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${name}, ${owner})`;
-    return name;
-  };
-  const assign = (name: string) =>
-    db.as({ role: "service_role" }, (sql) => sql`select keyframe.assign_upload(${anna}, ${name})`);
-  const [fresh, taken] = await Promise.all([upload(null), upload(berta)]);
-  for (const _ of ["first", "again"]) await assign(fresh);
-  expect(await codeOf(assign(taken))).toBe("not_found");
-  expect(await codeOf(assign("none.png"))).toBe("not_found");
-  const owners = await db.sql`select name, owner_id from storage.objects where name in ${db.sql([fresh, taken])}`;
-  expect(Object.fromEntries(owners.map(({ name, owner_id }) => [name, owner_id]))).toEqual({
-    [fresh]: anna,
-    [taken]: berta,
-  });
 });

@@ -106,8 +106,8 @@ beforeAll(async () => {
     await sql`
       insert into auth.users (id, email) select gen_random_uuid(), 'many-' || i || '@keyframe.local' from generate_series(1, 2000) i`;
     await sql`
-      insert into storage.objects (bucket_id, name, owner_id)
-      select 'projects', gen_random_uuid() || '.png', u.id::text from auth.users u`;
+      insert into storage.objects (bucket_id, name, user_metadata)
+      select 'projects', gen_random_uuid() || '.png', jsonb_build_object('ownerId', u.id) from auth.users u`;
   });
   await db.sql`vacuum analyze`;
   const [row] = await db.sql<{ id: string }[]>`
@@ -177,7 +177,7 @@ const STATEMENTS: Asked[] = [
   ["the queue of an owner", "* from keyframe_private.admin_queue where owner_id = gen_random_uuid()", 10],
   ["the health of the webhooks", "* from keyframe_private.admin_webhook_health", 200],
   ["the usage of a week", "* from keyframe_private.admin_usage where day >= current_date - 6", 1200],
-  ["the figures of the service, which stop counting at 10,000", "keyframe.service_figures()", 10_000],
+  ["the figures of the service, which stop counting at 10,000", "keyframe_worker.service_figures()", 10_000],
 ];
 
 const expectNarrow = async (...[, statement, most, as]: Asked) => {

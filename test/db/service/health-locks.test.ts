@@ -12,15 +12,15 @@ const db = useDatabase();
 const world = useWorld(db);
 
 /** As the API asks. Eight seconds are the Data API's limit; on a quiet machine this takes a third of a second. */
-const ask = <T>(name: string) =>
+const ask = <T>(called: string) =>
   db.sql.begin(async (sql) => {
     await sql`set local role service_role`;
     await sql`set local statement_timeout = '5s'`;
-    const [row] = await sql.unsafe(`select keyframe.${name}() as answer`);
+    const [row] = await sql.unsafe(`select ${called}() as answer`);
     return row?.answer as T;
   });
-const readFigures = async (): Promise<ServiceFigures> => serviceFigures.strict().parse(await ask("service_figures"));
-const readHealth = () => ask<{ schema: string | null; writes: string }>("health");
+const readFigures = async (): Promise<ServiceFigures> => serviceFigures.strict().parse(await ask("keyframe_worker.service_figures"));
+const readHealth = () => ask<{ schema: string | null; writes: string }>("keyframe.health");
 
 const pidOf = async (sql: TransactionSql) =>
   (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0;

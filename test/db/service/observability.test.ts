@@ -10,7 +10,6 @@ import { type Row, type Status, seedPrediction, seedSubmit, useWorld } from "../
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import {
   addEndpoint,
-  call,
   clearWebhooks,
   exchange,
   seedDeliveries,
@@ -31,9 +30,13 @@ beforeEach(async () => {
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 
+const callFigures = async () => {
+  const [row] = await db.as({ role: "service_role" }, (sql) => sql`select keyframe_worker.service_figures() as answer`);
+  return row?.answer;
+};
 /** As GET /api/health?deep=1 reads them; the contract holds. */
 const read = async (): Promise<AllFigures> => {
-  const figures = serviceFigures.parse(await call(db, "service_role", "service_figures"));
+  const figures = serviceFigures.parse(await callFigures());
   expect(figures.unread).toEqual([]);
   return figures as AllFigures;
 };
@@ -58,7 +61,7 @@ test("models that a start cannot use → each with its reason and the model that
       from (values ('test/default', -3, null), ('test/ended', -2, now()), ('test/off', -1, now()), ('test/next', 0, null)) m (model, position, shutdown_at)`;
     await sql`update keyframe.step_defaults set model = 'test/default' where step = 'video'`;
     await sql`update keyframe.models set refused_at = now() where model = 'test/default'`;
-    const [row] = await sql`select keyframe.service_figures() -> 'unavailableModels' as models`;
+    const [row] = await sql`select keyframe_worker.service_figures() -> 'unavailableModels' as models`;
     const gone = { step: "video", successor: "test/next" };
     expect(row?.models).toEqual([
       { ...gone, model: "test/default", reason: "unknown", isDefault: true },
@@ -68,7 +71,7 @@ test("models that a start cannot use → each with its reason and the model that
 });
 
 test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
-  const figures = await call<Record<string, object>>(db, "service_role", "service_figures");
+  const figures = await callFigures();
   expect(serviceFigures.strict().safeParse(figures).success).toBe(true);
   const named: Record<string, unknown> = {};
   JSON.stringify(figures, function (this: unknown, key, value) {
@@ -145,7 +148,7 @@ test.each<[what: string, report: object]>([
 
 test("an app's triggers on tables that serve everybody → named; Keyframe's own, and those on projects, are not", async () => {
   await rolledBack(db.sql, async (sql) => {
-    const named = async () => (await sql`select keyframe.service_figures() -> 'appTriggers' as triggers`)[0]?.triggers;
+    const named = async () => (await sql`select keyframe_worker.service_figures() -> 'appTriggers' as triggers`)[0]?.triggers;
     expect(await named()).toEqual([]);
     await sql.unsafe(`
       create function public.app_keeps() returns trigger language plpgsql as $$ begin return null; end $$;
@@ -487,7 +490,7 @@ test("a database that pg_net does not work for → the one that it works for; a 
       insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
       values (1, 'pg_net', 10, 'net'::regnamespace, false, '0.20.4')`;
     const served = async () => {
-      const [row] = await sql<{ figures: AllFigures }[]>`select keyframe.service_figures() as figures`;
+      const [row] = await sql<{ figures: AllFigures }[]>`select keyframe_worker.service_figures() as figures`;
       return row?.figures.kicks.servedDatabase;
     };
     const [set] = await sql<{ given: string | null }[]>`select current_setting('pg_net.database_name', true) as given`;
@@ -608,7 +611,7 @@ test("submits of today, and older ones → what they cost all owners, today and 
       from days cross join (values (null), (${world.owner}::uuid)) o (owner)`;
     await sql`update keyframe_private.settings set service_day_micros = 50, service_month_micros = 1000, spending_stopped = true`;
     const [row] = await sql`
-      select keyframe.service_figures() -> 'costs' as costs, extract(day from now() at time zone 'UTC') = 1 as "isFirst"`;
+      select keyframe_worker.service_figures() -> 'costs' as costs, extract(day from now() at time zone 'UTC') = 1 as "isFirst"`;
     const [days, ofToday] = row?.isFirst ? [2, 2] : [2, 1];
     const sums = (n: number) => ({ settledMicros: 10 * n, heldMicros: n, unknownMicros: 100 * n });
     expect(row?.costs).toEqual({

@@ -68,7 +68,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
       expect(new Set(deliveries.map(({ endpoint_id }) => endpoint_id))).toEqual(new Set([other]));
       const admin = await db.sql`select endpoint_id from keyframe_private.admin_webhook_health`;
       expect(admin.map(({ endpoint_id }) => endpoint_id)).toEqual([other]);
-      const [row] = await db.sql`select keyframe.service_figures() -> 'deliveries' as figures`;
+      const [row] = await db.sql`select keyframe_worker.service_figures() -> 'deliveries' as figures`;
       expect(row?.figures).toMatchObject({ pending: 3, paused: 0 });
     },
   );

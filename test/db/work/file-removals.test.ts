@@ -161,7 +161,9 @@ describe("a task to remove files", () => {
     await seedPrediction(db.sql, world, { status: "storing" });
     await db.sql`update keyframe.projects set reference_image_path = ${unused} where id = ${world.project}`;
     await deleteProject();
-    await db.sql`insert into storage.objects (bucket_id, name, owner_id, created_at) values ('projects', 'old.png', ${world.owner}, '2020-01-01')`;
+    await db.sql`
+      insert into storage.objects (bucket_id, name, user_metadata, created_at)
+      values ('projects', 'old.png', jsonb_build_object('ownerId', ${world.owner}::text), '2020-01-01')`;
     await db.sql`select keyframe_private.queue_unused_references()`;
     const owners = await db.sql`select owner_id from keyframe_private.file_removals group by 1`;
     expect([(await files()).length, owners]).toMatchObject([1 + 1 + 15 + 1 + 1, [{ owner_id: world.owner }]]);

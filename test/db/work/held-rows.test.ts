@@ -42,8 +42,8 @@ async function addOwner() {
     (await seedPrediction(db.sql, world, { status, columns, ...(unanswered && { unanswered }) })).id;
   const image = `${crypto.randomUUID()}.png`;
   await db.sql`
-    insert into storage.objects (bucket_id, name, owner_id, metadata, user_metadata)
-    values ('projects', ${image}, ${world.owner}, '{"size": 2048}', '{"width": 16, "height": 9}')`;
+    insert into storage.objects (bucket_id, name, user_metadata)
+    values ('projects', ${image}, jsonb_build_object('width', 16, 'height', 9, 'ownerId', ${world.owner}::text))`;
   const submit = await seed("queued", { attempt: 0, lease_token: null });
   const ids = {
     late: await seed("processing", { ...LATER, deadline_at: ago(2) }),

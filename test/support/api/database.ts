@@ -20,7 +20,7 @@ export async function footprint(sql: postgres.Sql, owner: string): Promise<Recor
       (select coalesce(jsonb_object_agg(route_class, jsonb_build_array(tokens, refilled_at)), '{}')
          from keyframe_private.rate_buckets where owner_id = ${owner}) as tokens,
       (select coalesce(jsonb_agg(bucket_id || '/' || name order by name), '[]')
-         from storage.objects where owner_id = ${owner}) as files`;
+         from storage.objects where ${owner} in (owner_id, user_metadata ->> 'ownerId')) as files`;
   if (!row) throw new Error("The footprint could not be taken.");
   return row;
 }

@@ -65,8 +65,8 @@ export async function addReference(
   size: { width: unknown; height: unknown } | null = { width: 1280, height: 720 },
 ): Promise<string> {
   const name = `${crypto.randomUUID()}.png`;
+  const metadata = JSON.stringify({ ...size, ownerId: owner });
   await db.sql`
-    insert into storage.objects (bucket_id, name, owner_id, user_metadata)
-    values ('projects', ${name}, ${owner}, ${JSON.stringify(size ?? {})}::text::jsonb)`;
+    insert into storage.objects (bucket_id, name, user_metadata) values ('projects', ${name}, ${metadata}::text::jsonb)`;
   return `projects/${name}`;
 }

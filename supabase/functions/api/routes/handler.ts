@@ -19,8 +19,6 @@ export type Deps = HoldClock & {
   /** Reads JSON bodies. */
   readBody: BodyReader;
   takeUploadTurn: UploadTurns;
-  /** The project's, for what users may not do themselves. */
-  secretKey: string;
   verifySession: SessionVerifier;
   /** For the webhook paths, which also accept the project's secret key. */
   verifyManager: ManagerVerifier;

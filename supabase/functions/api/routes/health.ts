@@ -41,7 +41,7 @@ export async function readFigures(
 }
 
 const askFigures = (secretKey: string, deps: Pick<Deps, "database">): Promise<ServiceFigures> =>
-  askDatabase(() => deps.database.read("service_figures", {}, secretKey, serviceFigures));
+  askDatabase(() => deps.database.read("service_figures", {}, secretKey, serviceFigures, "keyframe_worker"));
 
 async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {

@@ -27,7 +27,7 @@ export type AnswerBase = z.infer<typeof answerBase>;
 /**
  * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer: the one round trip of a request.
  * With a secret key (sb_secret_…) as `token` the service role calls; for a server that acts for a user, Postgres calls as that user.
- * Undefined arguments take the SQL function's default.
+ * Undefined arguments take the SQL function's default. The functions of keyframe_worker take the secret key alone.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
 type CallFunction = <Answer>(
@@ -35,6 +35,7 @@ type CallFunction = <Answer>(
   args: Record<string, unknown>,
   token: Credential,
   answer: z.ZodType<Answer>,
+  schema?: "keyframe" | "keyframe_worker",
 ) => Promise<Answer>;
 
 /** `read` is for functions that change nothing except the rate limit of their caller: it is repeated when the connection breaks. */
@@ -49,11 +50,11 @@ export function createDatabase(
 ): Database {
   const callWith =
     (client: DatabaseClient): CallFunction =>
-    async (name, args, token, answer) => {
+    async (name, args, token, answer, schema = "keyframe") => {
       const call = async () => {
         const called = isServer(token)
           ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
-          : client.rpc(name, args);
+          : client.schema(schema).rpc(name, args);
         const { data, error, status } = await setCredential(called, token);
         if (error) throw databaseError(name, { status, ...error });
         return data as unknown; // the client's types say any

@@ -27,10 +27,10 @@ export type Storage = {
    */
   signGenerated(paths: string[], caller: Caller): Promise<Map<string, SignedFile>>;
   /**
-   * With the secret key, because users may not upload: the file has no owner yet. Keeps an existing file of this name: only we make these
-   * names, so it is the same upload.
+   * With the secret key, because users may not upload; the file's metadata names its owner. Keeps an existing file of this name: only we
+   * make these names, so it is the same upload.
    */
-  uploadReference(name: string, image: ReferenceImage, userId: string): Promise<void>;
+  uploadReference(name: string, image: ReferenceImage, ownerId: string): Promise<void>;
 };
 
 /** `clientUrl` replaces `supabaseUrl` in signed URLs, so that apps can reach them. */
@@ -74,9 +74,8 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
       }
       return files;
     },
-    async uploadReference(name, { bytes, contentType, width, height }, userId) {
-      // Without assign_upload it is removed like an unused image of this user.
-      const metadata = { width, height, uploadedFor: userId };
+    async uploadReference(name, { bytes, contentType, width, height }, ownerId) {
+      const metadata = { width, height, ownerId };
       const options = { contentType, cacheControl: "3600", upsert: false, metadata };
       const { error } = await bucket("projects", secretKey).upload(name, bytes, options);
       if (error && !isDuplicate(error)) throw storageError("upload", error);
