@@ -3,7 +3,7 @@ import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
 import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import { createApp } from "./app.ts";
-import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
+import { asProject, createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
 import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
 import type { Deps } from "./routes/handler.ts";
@@ -47,7 +47,7 @@ export function createApi(
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log,
-    secretKey,
+    project: asProject(secretKey),
     verifySession,
     verifyManager: createManagerVerifier(verifySession, secretKey),
     verifyProject: createProjectVerifier(secretKey),

@@ -2,7 +2,7 @@ import type { AnswerOf, OperationId } from "../../../../shared/contract/operatio
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { ManagerVerifier, ProjectVerifier, ServerVerifier } from "../auth/project-key.ts";
-import type { SessionVerifier } from "../auth/verify-session.ts";
+import type { Caller, SessionVerifier } from "../auth/verify-session.ts";
 import type { HoldClock } from "../http/hold-answer.ts";
 import type { Call } from "../http/read-call.ts";
 import type { Answer } from "../http/respond.ts";
@@ -19,8 +19,8 @@ export type Deps = HoldClock & {
   /** Reads JSON bodies. */
   readBody: BodyReader;
   takeUploadTurn: UploadTurns;
-  /** The project's, for what users may not do themselves. */
-  secretKey: string;
+  /** The project, for what users may not do themselves. */
+  project: Caller;
   verifySession: SessionVerifier;
   /** For the webhook paths, which also accept the project's secret key. */
   verifyManager: ManagerVerifier;

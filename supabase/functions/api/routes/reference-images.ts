@@ -17,10 +17,10 @@ const admitted = answerBase.extend({ file_id: z.uuid() });
  */
 export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (
   call,
-  { database, storage, takeUploadTurn, secretKey },
+  { database, storage, takeUploadTurn, project },
 ) =>
-  takeUploadTurn(call.ownerId, call.body.maxBytes, async (readBody) => {
-    const admit = (args: Idempotency) => database.call("admit_upload", args, call.token, admitted);
+  takeUploadTurn(call.caller.ownerId, call.body.maxBytes, async (readBody) => {
+    const admit = (args: Idempotency) => database.call("admit_upload", args, call.caller, admitted);
     let answer = await admit(call.idempotency);
     const bytes = await call.body.read(readBody);
     const image = recognise(bytes);
@@ -30,9 +30,9 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (
     if (request_hash !== undefined) answer = await admit({ ...call.idempotency, request_hash });
     const name = `${answer.file_id}.${MEDIA_EXTENSIONS[image.contentType]}`;
     // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
-    const user_id = z.string().parse(call.ownerId); // the contract lets only users and servers that act for one call it
+    const user_id = z.string().parse(call.caller.ownerId); // the contract lets only users and servers that act for one call it
     await storage.uploadReference(name, stripped, user_id);
-    await database.call("assign_upload", { user_id, file_name: name }, secretKey, z.unknown());
+    await database.call("assign_upload", { user_id, file_name: name }, project, z.unknown());
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });
 
