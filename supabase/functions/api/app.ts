@@ -6,7 +6,7 @@ import { METRICS_TYPE } from "../../../shared/contract/service.ts";
 import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import { ACTING_FOR } from "./auth/project-key.ts";
-import { type Caller, isServer } from "./auth/verify-session.ts";
+import { type Caller, NOBODY } from "./auth/verify-session.ts";
 import { internal } from "./errors.ts";
 import { type AnyCall, readCall } from "./http/read-call.ts";
 import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
@@ -60,7 +60,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
       const operation: Operation = OPERATIONS[id];
       const caller = await identify(operation, c.req.raw.headers, deps);
       if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
-      if (isServer(caller.token)) c.set("actor", "server");
+      if (caller.isServer) c.set("actor", "server");
       const path = (name: string) => c.req.param(name) ?? "";
       const call = await readCall(operation, c.req.raw, caller, path, deps.readBody);
       return respond(c.get("requestId"), operation.status, await handle(id, call, deps));
@@ -79,7 +79,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
 
 /** Returns the caller. Throws unauthorized; forbidden and invalid_request for a request with Keyframe-User. */
 async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
-  if (caller === "nobody") return { ownerId: null, token: null };
+  if (caller === "nobody") return NOBODY;
   if (headers.has(ACTING_FOR)) return deps.verifyServer(headers);
   return caller === "manager" ? deps.verifyManager(headers) : deps.verifySession(headers.get("authorization"));
 }

@@ -1,9 +1,6 @@
 import { expect, test } from "vitest";
 import { createCallTurns } from "../../../supabase/functions/api/rows/call-turns.ts";
 
-const session = (sub: string) => `e30.${btoa(JSON.stringify({ sub }))}.signature`;
-const [anna, berta] = [session("anna"), session("berta")];
-
 /** A call of the database that ends when told to. */
 function createCalls() {
   const open: (() => void)[] = [];
@@ -18,10 +15,9 @@ function createCalls() {
 test("ten calls of one caller at once → six go to the database, the others as those end; another caller's go at once", async () => {
   const { open, call, endOne } = createCalls();
   const takeTurn = createCallTurns();
-  const byServer = { secretKey: "sb_secret_1", userId: "anna" };
-  const calls = Promise.all(Array.from({ length: 10 }, (_, i) => takeTurn(i % 2 ? anna : byServer, call)));
+  const calls = Promise.all(Array.from({ length: 10 }, () => takeTurn("anna", call)));
   expect(open).toHaveLength(6);
-  const others = [takeTurn(berta, call), takeTurn({ secretKey: "sb_secret_1", userId: "carla" }, call)];
+  const others = [takeTurn("berta", call), takeTurn("carla", call)];
   expect(open).toHaveLength(8);
   await endOne();
   expect(open).toHaveLength(8);
@@ -29,15 +25,15 @@ test("ten calls of one caller at once → six go to the database, the others as 
   await Promise.all([calls, ...others]);
 });
 
-test("more than 64 wait → rate_limited with Retry-After; the secret key and anonymous callers have no turns", async () => {
+test("more than 64 wait → rate_limited with Retry-After; without an owner there are no turns", async () => {
   const { open, call, endOne } = createCalls();
   const takeTurn = createCallTurns();
-  const calls = Array.from({ length: 70 }, () => takeTurn(anna, call));
-  await expect(takeTurn(anna, call)).rejects.toMatchObject({
+  const calls = Array.from({ length: 70 }, () => takeTurn("anna", call));
+  await expect(takeTurn("anna", call)).rejects.toMatchObject({
     code: "rate_limited",
     extra: { headers: { "Retry-After": "1" } },
   });
-  const free = Array.from({ length: 20 }, (_, i) => takeTurn(i % 2 ? null : "sb_secret_1", call));
+  const free = Array.from({ length: 20 }, () => takeTurn(null, call));
   expect(open).toHaveLength(26);
   while (open.length > 0) await endOne();
   await Promise.all([...calls, ...free]);
@@ -45,7 +41,7 @@ test("more than 64 wait → rate_limited with Retry-After; the secret key and an
 
 test("a call that fails → its turn goes on", async () => {
   const takeTurn = createCallTurns();
-  const calls = Array.from({ length: 20 }, () => takeTurn(anna, () => Promise.reject(new Error("away"))));
+  const calls = Array.from({ length: 20 }, () => takeTurn("anna", () => Promise.reject(new Error("away"))));
   expect(await Promise.allSettled(calls)).toHaveLength(20);
-  expect(await takeTurn(anna, async () => 1)).toBe(1);
+  expect(await takeTurn("anna", async () => 1)).toBe(1);
 });

@@ -5,6 +5,7 @@ import { PREDICTION, PROJECT, predictionRow, rate, signedFiles, startApi, succee
 import { serveKeptAlive } from "../generate/fixture.ts";
 
 const URL_OF_PROJECT = "https://p.example";
+const callerWith = (token: string | null) => ({ ownerId: null, token });
 type Sent = { authorization: string | null; apikey: string | null };
 
 /** The API's database, and what reached the platform, which answers the first request last. */
@@ -25,7 +26,7 @@ function setUp(count: number) {
 test("calls of several callers at once through the one client → each with its own caller's token, and none with another's", async () => {
   const tokens = ["token-a", null, "sb_secret_x", "token-b", null];
   const { database, sent } = setUp(tokens.length);
-  const answers = await Promise.all(tokens.map((token) => database.call("echo", {}, token, z.string())));
+  const answers = await Promise.all(tokens.map((token) => database.call("echo", {}, callerWith(token), z.string())));
   const expected = tokens.map((token) => `Bearer ${token ?? "sb_publishable_x"}`);
   expect(answers).toEqual(expected);
   expect(sent.map(({ authorization }) => authorization)).toEqual(expected);
@@ -42,8 +43,10 @@ test.each([
   const server = await serveKeptAlive();
   const database = createDatabase(createPlatformClient(server.url, "sb_publishable_x", fetch));
   for (let round = 0; round < 5; round++) {
-    await database.read("read_warm", {}, "token-a", z.unknown()); // leaves its connection to the next one
-    await expect(database[kind]("drop", {}, "token-a", z.unknown())).rejects.toMatchObject({ code: "unavailable" });
+    await database.read("read_warm", {}, callerWith("token-a"), z.unknown()); // leaves its connection to the next one
+    await expect(database[kind]("drop", {}, callerWith("token-a"), z.unknown())).rejects.toMatchObject({
+      code: "unavailable",
+    });
   }
   expect(server.requests.filter((request) => request.startsWith("POST /rest/v1/rpc/drop "))).toHaveLength(5 * most);
 });
@@ -57,7 +60,7 @@ test("the database refuses for the owner's other calls → asked again after 50 
   const pauses: number[] = [];
   const sleep = async (ms: number) => void pauses.push(ms);
   const database = createDatabase(createPlatformClient(URL_OF_PROJECT, "sb_publishable_x", platform), { sleep });
-  const call = () => database.call("echo", {}, "token-a", z.string());
+  const call = () => database.call("echo", {}, callerWith("token-a"), z.string());
   expect(await call()).toBe("done");
   expect(pauses.splice(0)).toEqual([50, 100]);
   refusals = 6;

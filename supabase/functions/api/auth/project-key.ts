@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { invalidFields } from "../errors.ts";
-import type { ActingServer, Caller, SessionVerifier } from "./verify-session.ts";
+import type { Caller, SessionVerifier } from "./verify-session.ts";
 
 /**
  * Whether the project calls, by its secret key in `apikey` or, as older clients and Prometheus send it, in Authorization. Anything else in
@@ -35,24 +35,24 @@ const wrongKey = () =>
 /** Its presence, even without a value, makes a request one of a server that acts for a user. */
 export const ACTING_FOR = "keyframe-user";
 
+const asProject = (secretKey: string): Caller => ({ ownerId: null, token: secretKey });
+
 /** Authenticates the caller of the webhook paths: a user by session, or the project by its secret key. Throws unauthorized. */
 export type ManagerVerifier = (headers: Headers) => Promise<Caller>;
 
 /** When both a session and the key are sent, the session decides. */
 export function createManagerVerifier(verifySession: SessionVerifier, secretKey: string): ManagerVerifier {
   return async (headers) =>
-    (await isProject(headers, secretKey))
-      ? { ownerId: null, token: secretKey }
-      : await verifySession(headers.get("authorization"));
+    (await isProject(headers, secretKey)) ? asProject(secretKey) : await verifySession(headers.get("authorization"));
 }
 
-/** Accepts only the project's secret key and returns it for the database call. Throws unauthorized. */
-export type ProjectVerifier = (headers: Headers) => Promise<string>;
+/** Accepts only the project, by its secret key. Throws unauthorized. */
+export type ProjectVerifier = (headers: Headers) => Promise<Caller>;
 
 /** A session sent with the key is refused: it is a mistake of the caller. So is a user, whom the figures are not for. */
 export function createProjectVerifier(secretKey: string): ProjectVerifier {
   return async (headers) => {
-    if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return secretKey;
+    if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return asProject(secretKey);
     throw new ApiError(
       "unauthorized",
       "This path accepts only the project's secret key (sb_secret_…). Send it as apikey, or as Authorization: Bearer <key>.",
@@ -62,7 +62,7 @@ export function createProjectVerifier(secretKey: string): ProjectVerifier {
 }
 
 /** Authenticates a server that acts for a user; Postgres decides whether there is one. Throws unauthorized, forbidden, invalid_request. */
-export type ServerVerifier = (headers: Headers) => Promise<{ ownerId: string; token: ActingServer }>;
+export type ServerVerifier = (headers: Headers) => Promise<Caller>;
 
 export function createServerVerifier(secretKey: string): ServerVerifier {
   return async (headers) => {
@@ -78,6 +78,6 @@ export function createServerVerifier(secretKey: string): ServerVerifier {
         { path: "Keyframe-User", message: "Must be the id of one user, a UUID, and be given once." },
       ]);
     }
-    return { ownerId: userId.toLowerCase(), token: { secretKey, userId: userId.toLowerCase() } };
+    return { ownerId: userId.toLowerCase(), token: secretKey, isServer: true };
   };
 }

@@ -9,16 +9,13 @@ import { unauthorized } from "../errors.ts";
 /** A verified session. `token` is passed to the platform, where row-level security decides. */
 type Session = { ownerId: string; token: string; expiresAt: Date };
 
-/** A server with the project's secret key that acts for a user. */
-export type ActingServer = { secretKey: string; userId: string };
+/**
+ * `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform: a session token or
+ * the secret key. `isServer`: a server with the secret key acts for the owner.
+ */
+export type Caller = { ownerId: string | null; token: string | null; isServer?: true };
 
-/** What the platform is called with: a session token, the secret key, or the key and the user for whom a server acts. */
-export type Credential = string | ActingServer | null;
-
-/** `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform. */
-export type Caller = { ownerId: string | null; token: Credential };
-
-export const isServer = (token: Credential): token is ActingServer => typeof token === "object" && token !== null;
+export const NOBODY: Caller = { ownerId: null, token: null };
 
 export type SessionVerifier = (authorization: string | null) => Promise<Session>;
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { BodyOf, OperationId, QueryOf } from "../../../../shared/contract/operations/index.ts";
 import { type Operation, takesKey } from "../../../../shared/contract/operations/operation.ts";
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
-import type { Caller, Credential } from "../auth/verify-session.ts";
+import type { Caller } from "../auth/verify-session.ts";
 import { invalidFields, invalidRequest, issueSentence } from "../errors.ts";
 import { openUpload, readJson, type UnreadUpload } from "./request-body.ts";
 
@@ -10,8 +10,7 @@ type Image = "uploadReferenceImage";
 
 /** One request, validated by its operation in the contract. */
 export type Call<Id extends OperationId> = {
-  ownerId: string | null;
-  token: Credential;
+  caller: Caller;
   /** The value of a path parameter; "" when there is none of this name. */
   path: (name: string) => string;
   query: QueryOf<Id>;
@@ -41,8 +40,7 @@ export async function readCall(
   const query = readQuery(url, operation.query ?? noQuery);
   const body = await bodyOf(operation, request, readBody);
   return {
-    ownerId: caller.ownerId,
-    token: caller.token,
+    caller,
     path,
     query,
     body,

@@ -22,21 +22,21 @@ function versioned(answer: z.infer<typeof filmAnswer>): Answer<Film> {
 }
 
 /** POST /api/films → 201 with the film. */
-export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, token }, { database }) =>
-  versioned(await database.call("create_film", { ...body, ...idempotency }, token, filmAnswer));
+export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, caller }, { database }) =>
+  versioned(await database.call("create_film", { ...body, ...idempotency }, caller, filmAnswer));
 
 /** GET /api/films → 200 { films, nextCursor }, newest first. */
-export const listFilms: Handler<"listFilms"> = async ({ query, token }, { database }) => {
-  const answer = await database.read("list_films", pageArguments(query), token, filmsAnswer);
+export const listFilms: Handler<"listFilms"> = async ({ query, caller }, { database }) => {
+  const answer = await database.read("list_films", pageArguments(query), caller, filmsAnswer);
   const { rows, nextCursor } = cutPage(answer.films, query.limit);
   return { data: { films: rows.map(mapFilm), nextCursor }, headers: answerHeaders(answer) };
 };
 
 /** GET /api/films/:filmId → 200 with the film and its shots in order, each with its takes. */
 export const readFilm: Handler<"readFilm"> = async (call, { database, storage }) => {
-  const answer = await database.read("read_film", { film_id: call.path("filmId") }, call.token, wholeFilmAnswer);
+  const answer = await database.read("read_film", { film_id: call.path("filmId") }, call.caller, wholeFilmAnswer);
   const takes = answer.shots.flatMap(({ predictions }) => predictions.filter(({ is_take }) => is_take));
-  const files = await storage.signGenerated(outputPaths(takes.map(({ prediction }) => prediction)), call);
+  const files = await storage.signGenerated(outputPaths(takes.map(({ prediction }) => prediction)), call.caller);
   const shots = answer.shots.map(({ predictions, ...row }) => ({
     ...mapProject(row),
     takes: mapSteps(predictions, files).takes,
@@ -46,7 +46,7 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
 };
 
 /** PATCH /api/films/:filmId → 200 with the changed film; 412 when it is no longer what If-Match names. */
-export const changeFilm: Handler<"changeFilm"> = async ({ path, body, token, headers }, { database }) => {
+export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, headers }, { database }) => {
   const { projectIds, ...changes } = body;
   const args = {
     film_id: path("filmId"),
@@ -54,16 +54,16 @@ export const changeFilm: Handler<"changeFilm"> = async ({ path, body, token, hea
     project_ids: projectIds,
     versions: readVersions(headers.get("if-match")),
   };
-  return versioned(await database.call("update_film", args, token, filmAnswer));
+  return versioned(await database.call("update_film", args, caller, filmAnswer));
 };
 
 /** DELETE /api/films/:filmId → 200 with the deleted film, as it was. 412 as for PATCH. */
-export const deleteFilm: Handler<"deleteFilm"> = async ({ path, query, token, headers }, { database }) => {
+export const deleteFilm: Handler<"deleteFilm"> = async ({ path, query, caller, headers }, { database }) => {
   const args = {
     film_id: path("filmId"),
     with_projects: query.projects === "delete",
     versions: readVersions(headers.get("if-match")),
   };
-  const answer = await database.call("delete_film", args, token, filmAnswer);
+  const answer = await database.call("delete_film", args, caller, filmAnswer);
   return { data: mapFilm(answer.film), headers: answerHeaders(answer) };
 };

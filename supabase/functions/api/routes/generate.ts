@@ -28,7 +28,7 @@ export const startPrediction =
   async (call, deps) => {
     const { projectId, model, ...input } = call.body;
     const args = { project_id: projectId, step, input, model, ...call.idempotency };
-    const started = await deps.database.call("start_prediction", args, call.token, read);
+    const started = await deps.database.call("start_prediction", args, call.caller, read);
     const { id, projectId: project } = started.prediction;
     // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
     const fallBackToStarted = (error: unknown) => {
@@ -41,26 +41,26 @@ export const startPrediction =
     const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
     // The rate limit and key of this request, not of the reads during the wait.
     const headers = { ...answerHeaders(started), ...waited, Location };
-    return answerWith(answer.prediction, headers, call, deps).catch((error) => {
+    return answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
       if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
-      return answerWith(fallBackToStarted(error).answer.prediction, headers, call, deps);
+      return answerWith(fallBackToStarted(error).answer.prediction, headers, call.caller, deps);
     });
   };
 
 /** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing. */
 export const estimatePrediction =
   (step: Step): Handler<EstimateId> =>
-  async ({ body, token }, { database }) => {
+  async ({ body, caller }, { database }) => {
     const { projectId, model, ...input } = body;
     const args = { project_id: projectId, step, input, model };
-    const answer = await database.read("estimate_prediction", args, token, estimated);
+    const answer = await database.read("estimate_prediction", args, caller, estimated);
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };
 
 /** GET /api/usage → 200 with the caller's predictions and their costs. */
-export const readUsage: Handler<"readUsage"> = async ({ query, token }, { database }) => {
+export const readUsage: Handler<"readUsage"> = async ({ query, caller }, { database }) => {
   const args = { from_day: query.from, to_day: query.to, group_by: query.groupBy };
-  const { rate, ...answer } = await database.read("read_usage", args, token, used);
+  const { rate, ...answer } = await database.read("read_usage", args, caller, used);
   return { data: answer, headers: answerHeaders({ rate }) };
 };
 
@@ -71,19 +71,19 @@ export const readPrediction =
     const { projectId, predictionId } = call.query;
     const known = readTag(call.headers.get("if-none-match"));
     const args = { project_id: projectId, step, prediction_id: predictionId };
-    const found = await deps.database.read("read_prediction", args, call.token, read);
+    const found = await deps.database.read("read_prediction", args, call.caller, read);
     const before = known?.status ?? wireStatus(found.prediction);
     // The latest prediction can be another one than the caller's copy.
     const isAnother = known !== undefined && !known.state.startsWith(found.prediction.id);
     const isDone = ({ prediction }: Read) =>
       isAnother || prediction.completedAt !== null || wireStatus(prediction) !== before;
     const { answer, waited } = await hold(found, call, deps, isDone);
-    return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, deps, known);
+    return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call.caller, deps, known);
   };
 
 /** GET /api/models → 200 { steps }. */
-export const listModels: Handler<"listModels"> = async ({ token }, { database }) => {
-  const answer = await database.read("list_models", {}, token, models);
+export const listModels: Handler<"listModels"> = async ({ caller }, { database }) => {
+  const answer = await database.read("list_models", {}, caller, models);
   return { data: { steps: answer.steps }, headers: answerHeaders(answer) };
 };
 
@@ -91,8 +91,8 @@ export const listModels: Handler<"listModels"> = async ({ token }, { database })
 export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) => {
   const { projectId, predictionId } = call.body;
   const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };
-  const answer = await deps.database.call("cancel_prediction", args, call.token, read);
-  return answerWith(answer.prediction, answerHeaders(answer), call, deps);
+  const answer = await deps.database.call("cancel_prediction", args, call.caller, read);
+  return answerWith(answer.prediction, answerHeaders(answer), call.caller, deps);
 };
 
 const predictionOf = ({ path }: Pick<Call<"changePrediction">, "path">) => ({
@@ -103,29 +103,29 @@ const predictionOf = ({ path }: Pick<Call<"changePrediction">, "path">) => ({
 /** PATCH /api/projects/:projectId/predictions/:predictionId → 200 with the prediction, hidden or shown again. */
 export const changePrediction: Handler<"changePrediction"> = async (call, deps) => {
   const args = { ...predictionOf(call), hidden: call.body.hidden };
-  const answer = await deps.database.call("update_prediction", args, call.token, read);
-  return answerWith(answer.prediction, answerHeaders(answer), call, deps);
+  const answer = await deps.database.call("update_prediction", args, call.caller, read);
+  return answerWith(answer.prediction, answerHeaders(answer), call.caller, deps);
 };
 
 /** DELETE of the same path → 200 with the deleted prediction; its file is removed shortly afterwards. */
 export const deletePrediction: Handler<"deletePrediction"> = async (call, { database }) => {
-  const answer = await database.call("delete_prediction", predictionOf(call), call.token, read);
+  const answer = await database.call("delete_prediction", predictionOf(call), call.caller, read);
   return { data: mapPrediction(answer.prediction, new Map()), headers: answerHeaders(answer) };
 };
 
 /** Holds the answer for the seconds of Prefer: wait, or until `isDone`. */
 async function hold(
   first: Read,
-  call: Pick<Call<StartId>, "token" | "headers" | "signal">,
+  call: Pick<Call<StartId>, "caller" | "headers" | "signal">,
   deps: Deps,
   isDone: (state: Read) => boolean,
 ): Promise<{ answer: Read; waited: Record<string, string> }> {
   const seconds = readWait(call.headers.get("prefer"));
   if (seconds === 0) return { answer: first, waited: {} };
-  const { token, signal } = call;
+  const { caller, signal } = call;
   const { id, projectId, step } = first.prediction;
   const again = { project_id: projectId, step, prediction_id: id, waiting: true };
-  const readAgain = () => deps.database.read("read_prediction", again, token, read);
+  const readAgain = () => deps.database.read("read_prediction", again, caller, read);
   const answer = await holdAnswer(first, { seconds, readAgain, isDone, signal }, deps);
   return { answer, waited: { "Preference-Applied": `wait=${seconds}` } };
 }

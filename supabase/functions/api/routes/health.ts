@@ -1,6 +1,7 @@
 import { type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { SCHEMA_VERSION } from "../../../../shared/platform/schema-version.ts";
+import type { Caller } from "../auth/verify-session.ts";
 import { schemaOutdated, unavailable } from "../errors.ts";
 import { noticesOf, problemsOf } from "../runbook/problems.ts";
 import type { Deps, Handler } from "./handler.ts";
@@ -12,11 +13,11 @@ export const isOlder = (version: string, than: string) => version.localeCompare(
  * key the answer has the figures and the problems. With problems it is `degraded`, still with 200 so that the figures are in the envelope.
  */
 export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps) => {
-  const secretKey = query.deep === undefined ? null : await deps.verifyProject(headers);
+  const project = query.deep === undefined ? null : await deps.verifyProject(headers);
   // Both at once: each may wait for a lock.
   const [answer, figures] = await Promise.all([
     askDatabase(deps.askHealth),
-    secretKey === null ? undefined : askFigures(secretKey, deps),
+    project === null ? undefined : askFigures(project, deps),
   ]);
   const isLocked = answer.writes === "locked";
   if (figures === undefined && answer.writes !== "ok") {
@@ -40,8 +41,8 @@ export async function readFigures(
   return await askFigures(await deps.verifyProject(headers), deps);
 }
 
-const askFigures = (secretKey: string, deps: Pick<Deps, "database">): Promise<ServiceFigures> =>
-  askDatabase(() => deps.database.read("service_figures", {}, secretKey, serviceFigures, "keyframe_worker"));
+const askFigures = (project: Caller, deps: Pick<Deps, "database">): Promise<ServiceFigures> =>
+  askDatabase(() => deps.database.read("service_figures", {}, project, serviceFigures, "keyframe_worker"));
 
 async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {

@@ -17,25 +17,25 @@ function versioned(answer: z.infer<typeof projectAnswer>): Answer<Project> {
 const wholeProjectAnswer = projectAnswer.extend({ predictions: stepRows });
 
 /** POST /api/projects → 201 with the project. */
-export const createProject: Handler<"createProject"> = async ({ body, idempotency, token }, { database }) => {
+export const createProject: Handler<"createProject"> = async ({ body, idempotency, caller }, { database }) => {
   const { title, textPrompt, description, aspectRatio, filmId } = body;
   const fields = { title, text_prompt: textPrompt, description, aspect_ratio: aspectRatio, film_id: filmId };
   const args = { ...fields, ...idempotency };
-  return versioned(await database.call("create_project", args, token, projectAnswer));
+  return versioned(await database.call("create_project", args, caller, projectAnswer));
 };
 
 /** GET /api/projects/:projectId → 200 with the project, and the latest prediction of each step and the take that it shows. */
 export const readProject: Handler<"readProject"> = async (call, { database, storage }) => {
   const args = { project_id: call.path("projectId") };
-  const answer = await database.read("read_project", args, call.token, wholeProjectAnswer);
+  const answer = await database.read("read_project", args, call.caller, wholeProjectAnswer);
   const { project, predictions } = answer;
-  const files = await storage.signGenerated(outputPaths(predictions.map(({ prediction }) => prediction)), call);
+  const files = await storage.signGenerated(outputPaths(predictions.map(({ prediction }) => prediction)), call.caller);
   const data = { ...mapProject(project), ...mapSteps(predictions, files) };
   return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
 };
 
 /** PATCH /api/projects/:projectId → 200 with the changed project; 412 when it is no longer what If-Match names. */
-export const changeProject: Handler<"changeProject"> = async ({ path, body, token, headers }, { database }) => {
+export const changeProject: Handler<"changeProject"> = async ({ path, body, caller, headers }, { database }) => {
   const { title, textPrompt, description, referenceImagePath, aspectRatio, selected, filmId } = body;
   const changes = {
     title,
@@ -49,13 +49,13 @@ export const changeProject: Handler<"changeProject"> = async ({ path, body, toke
     film_id: filmId,
   };
   const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
-  return versioned(await database.call("update_project", args, token, projectAnswer));
+  return versioned(await database.call("update_project", args, caller, projectAnswer));
 };
 
 /** DELETE /api/projects/:projectId → 200 with the deleted project; its files are removed shortly afterwards. 412 as for PATCH. */
-export const deleteProject: Handler<"deleteProject"> = async ({ path, token, headers }, { database }) => {
+export const deleteProject: Handler<"deleteProject"> = async ({ path, caller, headers }, { database }) => {
   const args = { project_id: path("projectId"), versions: readVersions(headers.get("if-match")) };
-  const answer = await database.call("delete_project", args, token, projectAnswer);
+  const answer = await database.call("delete_project", args, caller, projectAnswer);
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };
 };
 
@@ -67,12 +67,12 @@ const predictionsAnswer = answerBase.extend({ predictions: z.array(predictionRow
 
 /** GET /api/projects → 200 { projects, nextCursor }, newest first. */
 export const listProjects: Handler<"listProjects"> = async (call, { database, storage }) => {
-  const { query, token } = call;
+  const { query, caller } = call;
   const args = { ...pageArguments(query), with_predictions: query.include === "predictions", search: query.search };
-  const answer = await database.read("list_projects", args, token, projectsAnswer);
+  const answer = await database.read("list_projects", args, caller, projectsAnswer);
   const { rows, nextCursor } = cutPage(answer.projects, query.limit, answer.searched_until);
   const included = rows.flatMap(({ predictions = [] }) => predictions.map(({ prediction }) => prediction));
-  const files = await storage.signGenerated(outputPaths(included), call);
+  const files = await storage.signGenerated(outputPaths(included), call.caller);
   const listed = rows.map(({ predictions, ...row }) => ({
     ...mapProject(row),
     ...(predictions && mapSteps(predictions, files)),
@@ -82,12 +82,12 @@ export const listProjects: Handler<"listProjects"> = async (call, { database, st
 
 /** GET /api/projects/:projectId/predictions → 200 { predictions, nextCursor }, newest first. */
 export const listPredictions: Handler<"listPredictions"> = async (call, { database, storage }) => {
-  const { path, query, token } = call;
+  const { path, query, caller } = call;
   const flags = { only_takes: query.status === "succeeded", with_hidden: query.hidden === "true" };
   const args = { project_id: path("projectId"), step: query.step, ...flags, ...pageArguments(query) };
-  const answer = await database.read("list_predictions", args, token, predictionsAnswer);
+  const answer = await database.read("list_predictions", args, caller, predictionsAnswer);
   const { rows, nextCursor } = cutPage(answer.predictions, query.limit);
-  const files = await storage.signGenerated(outputPaths(rows), call);
+  const files = await storage.signGenerated(outputPaths(rows), call.caller);
   const listed = rows.map((row) => mapPrediction(row, files));
   return { data: { predictions: listed, nextCursor }, headers: answerHeaders(answer) };
 };

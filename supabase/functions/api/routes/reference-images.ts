@@ -15,12 +15,9 @@ const admitted = answerBase.extend({ file_id: z.uuid() });
  * POST /api/projects/reference-images → 201 { referenceImagePath }. A token of the caller's rate limit is taken before the body is
  * read. The bytes decide the type, not the caller. Metadata is removed, because the stored image goes to the provider.
  */
-export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (
-  call,
-  { database, storage, takeUploadTurn },
-) =>
-  takeUploadTurn(call.ownerId, call.body.maxBytes, async (readBody) => {
-    const admit = (args: Idempotency) => database.call("admit_upload", args, call.token, admitted);
+export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, takeUploadTurn }) =>
+  takeUploadTurn(call.caller.ownerId, call.body.maxBytes, async (readBody) => {
+    const admit = (args: Idempotency) => database.call("admit_upload", args, call.caller, admitted);
     let answer = await admit(call.idempotency);
     const bytes = await call.body.read(readBody);
     const image = recognise(bytes);
@@ -30,7 +27,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (
     if (request_hash !== undefined) answer = await admit({ ...call.idempotency, request_hash });
     const name = `${answer.file_id}.${MEDIA_EXTENSIONS[image.contentType]}`;
     // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
-    const ownerId = z.string().parse(call.ownerId); // the contract lets only users and servers that act for one call it
+    const ownerId = z.string().parse(call.caller.ownerId); // the contract lets only users and servers that act for one call it
     await storage.uploadReference(name, stripped, ownerId);
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });

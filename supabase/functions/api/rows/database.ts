@@ -5,7 +5,7 @@ import { exceededBudget } from "../../../../shared/contract/costs.ts";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
 import { fetchOnce, pause, retry } from "../../../../shared/platform/retry.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
-import { type Credential, isServer } from "../auth/verify-session.ts";
+import type { Caller } from "../auth/verify-session.ts";
 import { internal, schemaOutdated, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
 import { createCallTurns } from "./call-turns.ts";
 
@@ -25,15 +25,15 @@ export const answerBase = z.object({ rate: rateState, replayed: z.boolean().opti
 export type AnswerBase = z.infer<typeof answerBase>;
 
 /**
- * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer: the one round trip of a request.
- * With a secret key (sb_secret_…) as `token` the service role calls; for a server that acts for a user, Postgres calls as that user.
+ * Calls one SQL function as the caller (with no token: anonymous) and parses its answer: the one round trip of a request.
+ * With the project's secret key the service role calls; for a server that acts for a user, Postgres calls as that user.
  * Undefined arguments take the SQL function's default. The functions of keyframe_worker take the secret key alone.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
 type CallFunction = <Answer>(
   name: string,
   args: Record<string, unknown>,
-  token: Credential,
+  caller: Caller,
   answer: z.ZodType<Answer>,
   schema?: "keyframe" | "keyframe_worker",
 ) => Promise<Answer>;
@@ -50,16 +50,16 @@ export function createDatabase(
 ): Database {
   const callWith =
     (client: DatabaseClient): CallFunction =>
-    async (name, args, token, answer, schema = "keyframe") => {
+    async (name, args, { ownerId, token, isServer }, answer, schema = "keyframe") => {
       const call = async () => {
-        const called = isServer(token)
-          ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
+        const called = isServer
+          ? client.schema("keyframe_worker").rpc("act_as", { user_id: ownerId, function_name: name, args })
           : client.schema(schema).rpc(name, args);
         const { data, error, status } = await setCredential(called, token);
         if (error) throw databaseError(name, { status, ...error });
         return data as unknown; // the client's types say any
       };
-      const data = await takeTurn(token, () => retry(call, { ...BACKOFF, isRetriable: isRefusedForCalls, sleep }));
+      const data = await takeTurn(ownerId, () => retry(call, { ...BACKOFF, isRetriable: isRefusedForCalls, sleep }));
       const parsed = answer.safeParse(data);
       if (parsed.success) return parsed.data;
       const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
@@ -167,12 +167,11 @@ function createDatabaseClient(url: string, headers: Record<string, string>, fetc
 /** Says who calls the platform. Without a token it is asked anonymously. */
 export function setCredential<Request extends { setHeader(name: string, value: string): unknown }>(
   request: Request,
-  token: Credential,
+  token: string | null,
 ): Request {
-  const key = isServer(token) ? token.secretKey : token;
-  if (key !== null) request.setHeader("authorization", `Bearer ${key}`);
+  if (token !== null) request.setHeader("authorization", `Bearer ${token}`);
   // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
-  if (key?.startsWith("sb_secret_")) request.setHeader("apikey", key);
+  if (token?.startsWith("sb_secret_")) request.setHeader("apikey", token);
   return request;
 }
 

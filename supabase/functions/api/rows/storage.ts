@@ -1,6 +1,7 @@
+import { decodeJwt } from "jose/jwt/decode";
 import { z } from "zod";
 import type { ApiError } from "../../../../shared/http/errors.ts";
-import { type Caller, type Credential, isServer } from "../auth/verify-session.ts";
+import type { Caller } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { internal, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
 import { type PlatformClient, setCredential } from "./database.ts";
@@ -37,13 +38,13 @@ export type Storage = {
 type Settings = { supabaseUrl: string; clientUrl: string; secretKey: string; now: () => Date };
 
 export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, secretKey, now }: Settings): Storage {
-  const bucket = (name: string, token: Credential) => setCredential(client.storage.from(name), token);
+  const bucket = (name: string, token: string | null) => setCredential(client.storage.from(name), token);
   const asClientsReachIt = (url: string) =>
     url.startsWith(supabaseUrl) ? clientUrl + url.slice(supabaseUrl.length) : url;
   const isValid = ({ expiresAt }: SignedFile) => Date.parse(expiresAt) > now().getTime() + MIN_URL_LIFE_MS;
   const cache = createBoundedCache<SignedFile>(MAX_KEPT_URLS, isValid);
   return {
-    async signGenerated(paths, { ownerId, token }) {
+    async signGenerated(paths, { ownerId, token, isServer }) {
       const keyOf = (path: string) => `${ownerId} ${path}`;
       const files = new Map(
         paths.flatMap((path) => {
@@ -52,7 +53,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
         }),
       );
       // The secret key may sign every file: the first folder of a name is its owner, as in Storage's policy.
-      const isOwn = (path: string) => !isServer(token) || path.startsWith(`${ownerId}/`);
+      const isOwn = (path: string) => !isServer || path.startsWith(`${ownerId}/`);
       const missing = paths.filter((path) => !files.has(path) && isOwn(path));
       if (missing.length === 0) return files;
       const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
@@ -112,11 +113,9 @@ const claims = z.object({ exp: z.int().positive() });
  * Null without a readable token. The token is not verified.
  */
 export function signedUntil(url: string): Date | null {
-  const payload = /[?&]token=[^.&]+\.([\w-]+)\./.exec(url)?.[1];
-  if (payload === undefined) return null;
+  const token = /[?&]token=([^&]+)/.exec(url)?.[1] ?? "";
   try {
-    const { exp } = claims.parse(JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))));
-    return new Date(exp * 1000);
+    return new Date(claims.parse(decodeJwt(token)).exp * 1000);
   } catch {
     return null;
   }
