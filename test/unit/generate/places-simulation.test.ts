@@ -118,9 +118,9 @@ describe("innocents' tasks, each of 400 ms, from the first moment of a process o
   });
 });
 
-describe.each([1, 3, 16])("%i models that were quick begin to hang at the same moment", (models) => {
+describe.each([1, 3, 16, 20])("%i models that were quick begin to hang at the same moment", (models) => {
   test.each([
-    ["after a second", 1_000, 1],
+    ["after two seconds", 2_000, 1],
     ["after a second, beside three others", 1_000, 3],
     ["after ten seconds", 10_000, 1],
     ["after ten seconds, beside three others", 10_000, 3],
