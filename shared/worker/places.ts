@@ -47,10 +47,12 @@ export type PlacesSettings = {
 };
 
 /**
- * A shared thing may have so many open however little the others leave, while there is any place. `places` and `reserve` together are the
- * bound: some twelve things that begin to hang at the same moment, before they count as slow. With more, all wait for slowMs and longer.
+ * A shared thing may have so many open however little the others leave, but not more than a sixth of what is free: the less is left, the
+ * more of it is for those with few. `places` and `reserve` together are the bound: some twenty things that begin to hang at the same
+ * moment, before they count as slow. With more, all wait for slowMs and longer.
  */
 const FEW = 4;
+const LEFT_PART = 6;
 /** What has not been quick, unproven and slow together, begins within this part of all places. */
 const NOT_QUICK_PART = 1 / 2;
 /** A shared thing is judged by the last outcome of each of its most recent owners: by most of them, and by several. */
@@ -93,7 +95,7 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free, and FEW in any case. An owner gets at most half of it too, and half of what
+ * - A shared thing gets at most half of what others leave free, and FEW in any case, while six times as many are free. An owner gets at most half of it too, and half of what
  *   others' quick work leaves of `ownerPart`, and `targetFirst` in any case.
  * - What is unproven and what is slow share one half. What is unproven gets at most half of what is left there, and so does what is slow at
  *   one shared thing.
@@ -126,7 +128,8 @@ export function createPlaces(settings: PlacesSettings) {
   const ownerHasRoom = (owner: Owner) =>
     owner.open < targetFirst || (count.quick + owner.open < places * ownerPart && open.size + owner.open < places);
 
-  const sharedHasRoom = (shared: Shared) => shared.open.size < FEW || open.size + shared.open.size < places;
+  const sharedHasRoom = (shared: Shared) =>
+    shared.open.size < Math.min(FEW, (all - open.size) / LEFT_PART) || open.size + shared.open.size < places;
 
   /** At a slow shared thing, work that may be quick is tried first as unproven, then as slow. */
   function standings({ owner, target, shared }: Parts): Standing[] {

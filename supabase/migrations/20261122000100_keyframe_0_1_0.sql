@@ -410,7 +410,7 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; null: the last one left more.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity, and found the bucket not full; null: the last one left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
@@ -490,7 +490,8 @@ begin
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
-            select n.tokens, case when n.tokens < l.capacity / 10.0 then coalesce(b.low_since, now()) end
+            -- Since now, where the bucket was full, and where the clock was set back.
+            select n.tokens, case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
             from limited l
             cross join lateral (select least(
               excluded.tokens, -- what a full bucket would have left
@@ -5369,13 +5370,28 @@ begin
   return null;
 end $$;
 
+-- Each lane is looked up once (offset 0), not for each of its arrivals: a hundred thousand of one lane took a call seconds.
+create function keyframe_private.arrivals_aside(at timestamptz)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  if not keyframe_private.is_any_aside('lane') then
+    return '{}';
+  end if;
+  return array(
+    select a.lane_id from (select distinct r.lane_id from keyframe_private.lane_arrivals r offset 0) a
+    where keyframe_private.is_set_aside('lane', a.lane_id::text, at));
+end $$;
+comment on function keyframe_private.arrivals_aside is 'The lanes for which something has arrived and that are set aside now.';
+
 -- Ordered: a plan for any time would read all lanes. Passes over locked arrivals: a call that waits would return at once, again and again.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean language sql volatile set search_path = '' as $$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at)
+    (select true from keyframe_private.lane_arrivals a
+      where a.lane_id not in (select unnest(keyframe_private.arrivals_aside(at)))
       order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at)
+    (select true from keyframe_private.lanes l
+      where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at)
       order by l.due_at limit 1), false)
 $$;
 comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
@@ -5436,10 +5452,11 @@ comment on function keyframe_private.write_lanes is 'Writes lanes that are new o
 
 -- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
 create function keyframe_private.read_arrivals(
-  at timestamptz, any_aside boolean, one_by_one boolean, out may_be_more boolean, out tried uuid[])
+  at timestamptz, one_by_one boolean, out may_be_more boolean, out tried uuid[])
 language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 5000;
+  aside constant uuid[] := keyframe_private.arrivals_aside(at);
   arrived bigint[];
   arrived_for uuid[];
   wanted keyframe_private.lanes[];
@@ -5450,14 +5467,14 @@ begin
     select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
       from (select distinct lane_id from keyframe_private.lane_arrivals) a
     where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null
-      and not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) limit most);
+      and a.lane_id not in (select unnest(aside)) limit most);
   tried := array(select w.id from unnest(wanted) w);
   perform keyframe_private.write_lanes(wanted, one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    where not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) order by a.id limit most for update of a skip locked) r;
+    where a.lane_id not in (select unnest(aside)) order by a.id limit most for update of a skip locked) r;
   begin
     delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
   exception when others or assert_failure then
@@ -5469,7 +5486,7 @@ begin
   arrived_for := arrived_for || array(
     select h.id from (
       select distinct a.lane_id from keyframe_private.lane_arrivals a
-      where not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) limit most) a
+      where a.lane_id not in (select unnest(aside)) limit most) a
     cross join lateral (
       select l.id from keyframe_private.lanes l
       where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
@@ -5560,7 +5577,7 @@ begin
 
   -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    select r.may_be_more, held_ids || r.tried into others_wait, tried from keyframe_private.read_arrivals(at, any_aside, one_by_one) r;
+    select r.may_be_more, held_ids || r.tried into others_wait, tried from keyframe_private.read_arrivals(at, one_by_one) r;
     wanted := array(
       select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
       where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)
@@ -6190,7 +6207,7 @@ create table keyframe_private.file_removals (
   due_at timestamptz not null default now(),
   lease_token uuid,
   failures integer not null default 0,
-  owner_id uuid not null default '00000000-0000-0000-0000-000000000000',
+  owner_id uuid not null default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
@@ -6199,7 +6216,7 @@ comment on column keyframe_private.file_removals.name is 'The path of the file i
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
-comment on column keyframe_private.file_removals.owner_id is 'Whose file it was: owners take turns. Zeros: nobody''s.';
+comment on column keyframe_private.file_removals.owner_id is 'Whose file it was: owners take turns. All f, its default: nobody''s, which take turns too.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
@@ -6934,7 +6951,7 @@ returns jsonb language sql stable set search_path = '' as $$
     select b.owner_id, b.route_class, b.low_since
     from (select r.* from keyframe_private.rate_buckets r where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class <> 'wait' and b.tokens + l.per_second * extract(epoch from now() - b.refilled_at) < l.capacity / 10.0
+    where b.route_class <> 'wait' and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
 comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';

@@ -64,7 +64,18 @@ test("overwriting, moving or removing an image, another user's or the own → re
     await bucket.remove([name]);
     await bucket.move(name, uuidName());
     await bucket.update(name, other, options);
+    expect((await bucket.createSignedUploadUrl(name, { upsert: true })).data).toBeNull();
+    for (const id of ["projects", "keyframe-outputs"]) {
+      expect((await by.supabase.storage.emptyBucket(id)).data).toBeNull();
+      await by.supabase.storage.updateBucket(id, { public: true });
+      await by.supabase.storage.deleteBucket(id);
+    }
   }
+  // The address for a download is none for an upload.
+  const { data: signed } = await bucketOf(user).createSignedUrl(name, 60);
+  const token = new URL(signed?.signedUrl ?? "").searchParams.get("token") ?? "";
+  expect((await bucketOf(user).uploadToSignedUrl(name, token, other, options)).data).toBeNull();
+  expect(await sql`select id from storage.buckets where public or id is null`).toEqual([]);
   expect(await bytesOf((await bucketOf(user).download(name)).data)).toEqual(image);
 });
 

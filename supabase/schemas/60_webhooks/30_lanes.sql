@@ -44,13 +44,28 @@ begin
   return null;
 end $$;
 
+-- Each lane is looked up once (offset 0), not for each of its arrivals: a hundred thousand of one lane took a call seconds.
+create function keyframe_private.arrivals_aside(at timestamptz)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  if not keyframe_private.is_any_aside('lane') then
+    return '{}';
+  end if;
+  return array(
+    select a.lane_id from (select distinct r.lane_id from keyframe_private.lane_arrivals r offset 0) a
+    where keyframe_private.is_set_aside('lane', a.lane_id::text, at));
+end $$;
+comment on function keyframe_private.arrivals_aside is 'The lanes for which something has arrived and that are set aside now.';
+
 -- Ordered: a plan for any time would read all lanes. Passes over locked arrivals: a call that waits would return at once, again and again.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean language sql volatile set search_path = '' as $$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at)
+    (select true from keyframe_private.lane_arrivals a
+      where a.lane_id not in (select unnest(keyframe_private.arrivals_aside(at)))
       order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at)
+    (select true from keyframe_private.lanes l
+      where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at)
       order by l.due_at limit 1), false)
 $$;
 comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
@@ -111,10 +126,11 @@ comment on function keyframe_private.write_lanes is 'Writes lanes that are new o
 
 -- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
 create function keyframe_private.read_arrivals(
-  at timestamptz, any_aside boolean, one_by_one boolean, out may_be_more boolean, out tried uuid[])
+  at timestamptz, one_by_one boolean, out may_be_more boolean, out tried uuid[])
 language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 5000;
+  aside constant uuid[] := keyframe_private.arrivals_aside(at);
   arrived bigint[];
   arrived_for uuid[];
   wanted keyframe_private.lanes[];
@@ -125,14 +141,14 @@ begin
     select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
       from (select distinct lane_id from keyframe_private.lane_arrivals) a
     where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null
-      and not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) limit most);
+      and a.lane_id not in (select unnest(aside)) limit most);
   tried := array(select w.id from unnest(wanted) w);
   perform keyframe_private.write_lanes(wanted, one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    where not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) order by a.id limit most for update of a skip locked) r;
+    where a.lane_id not in (select unnest(aside)) order by a.id limit most for update of a skip locked) r;
   begin
     delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
   exception when others or assert_failure then
@@ -144,7 +160,7 @@ begin
   arrived_for := arrived_for || array(
     select h.id from (
       select distinct a.lane_id from keyframe_private.lane_arrivals a
-      where not (any_aside and keyframe_private.is_set_aside('lane', a.lane_id::text, at)) limit most) a
+      where a.lane_id not in (select unnest(aside)) limit most) a
     cross join lateral (
       select l.id from keyframe_private.lanes l
       where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
@@ -235,7 +251,7 @@ begin
 
   -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    select r.may_be_more, held_ids || r.tried into others_wait, tried from keyframe_private.read_arrivals(at, any_aside, one_by_one) r;
+    select r.may_be_more, held_ids || r.tried into others_wait, tried from keyframe_private.read_arrivals(at, one_by_one) r;
     wanted := array(
       select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
       where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)

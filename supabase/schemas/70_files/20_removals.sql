@@ -7,7 +7,7 @@ create table keyframe_private.file_removals (
   due_at timestamptz not null default now(),
   lease_token uuid,
   failures integer not null default 0,
-  owner_id uuid not null default '00000000-0000-0000-0000-000000000000',
+  owner_id uuid not null default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
@@ -16,7 +16,7 @@ comment on column keyframe_private.file_removals.name is 'The path of the file i
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
-comment on column keyframe_private.file_removals.owner_id is 'Whose file it was: owners take turns. Zeros: nobody''s.';
+comment on column keyframe_private.file_removals.owner_id is 'Whose file it was: owners take turns. All f, its default: nobody''s, which take turns too.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;

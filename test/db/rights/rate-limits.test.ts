@@ -67,6 +67,23 @@ test("an owner has left less than a tenth of a bucket for ten seconds → health
   expect(await named()).toEqual([]); // a new burst
 });
 
+test("one who uses a bucket of one token now and then, and one whose clock was set back → named from when it was used up", async () => {
+  await db.sql`update keyframe_private.rate_limits set capacity = 1, per_second = 0.01 where route_class = 'upload'`;
+  const named = async () => (await db.sql`select keyframe.service_figures() -> 'limitedOwners' as owners`)[0]?.owners;
+  for (let i = 0; i < 3; i++) {
+    await upload();
+    await pass("1 hour"); // it is full again
+  }
+  await upload();
+  expect(await named()).toEqual([]);
+  await db.sql`update keyframe_private.rate_limits set capacity = 3 where route_class = 'upload'`;
+  await pass("-1 hour"); // the clock was set back
+  await db.sql`update keyframe_private.rate_buckets set tokens = 1`;
+  await upload();
+  await pass("11 seconds");
+  expect(await named()).toMatchObject([{ ownerId: world.owner, routeClass: "upload" }]);
+});
+
 test("a clock that was set back an hour → takes no tokens away, and refilling goes on at once", async () => {
   await upload();
   await pass("-1 hour");

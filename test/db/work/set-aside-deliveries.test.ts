@@ -101,6 +101,23 @@ describe("a lane that raises", () => {
   });
 });
 
+test("1,000 arrivals of a lane that is set aside → no call looks it up for each of them", async () => {
+  const { other } = await seedBoth();
+  await db.sql`
+    insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
+    values ('lane', ${bad}, 'P0001', 'r', now() + interval '1 hour')`;
+  await db.sql`insert into keyframe_private.lane_arrivals (lane_id) select ${bad} from generate_series(1, 1000)`;
+  const lookups = await db.sql.begin(async (sql) => {
+    await sql`set local track_functions = 'all'`;
+    expect((await exchange(sql)).deliveries.map(({ id }) => id)).toEqual([other]);
+    await sql`select keyframe_private.has_due_delivery(clock_timestamp())`;
+    const [row] = await sql`
+      select coalesce(sum(calls), 0)::int as calls from pg_stat_xact_user_functions where funcname ~ 'aside'`;
+    return row?.calls;
+  });
+  expect(lookups).toBeLessThan(20);
+});
+
 describe("a delivery whose attempt cannot be recorded", () => {
   const claimAll = async (count: number) => {
     const ids = await seedDeliveries(db.sql, endpoint, count);

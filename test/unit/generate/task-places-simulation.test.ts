@@ -136,6 +136,21 @@ describe.each([1, 3, 16])("%i models that were quick begin to hang at the same m
   });
 });
 
+test.each([1_000, 10_000])(
+  "twenty models hang from %i ms on → frames of three others at most a second longer",
+  async (hangsFrom) => {
+    const loads = Array.from({ length: 20 }, (_, n) => ({
+      ...{ owners: 60, each: 4, resource: `bad/model-${n}`, ms: 20_000, hangsFrom },
+    }));
+    const { p95, count } = await simulate(loads, {
+      ...FRAME,
+      resources: ["good/model-0", "good/model-1", "good/model-2"],
+    });
+    expect(count).toBeGreaterThan(100);
+    expect(p95).toBeLessThan(FRAME.ms + 1_000);
+  },
+);
+
 describe.each([1, 4, 8])(
   "copies of %i models' outputs, which were quick, begin to hang at the same moment",
   (models) => {
