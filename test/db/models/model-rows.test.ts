@@ -239,18 +239,3 @@ test("docs/models.md, done in its order → the switch, the value and the new mo
   const [row] = await db.sql`select output from keyframe.models where output is not null`;
   expect(row).toEqual({ output: "video" });
 });
-
-test("the table of docs/models.md → every row that is shipped, in its order, with the default", async () => {
-  const page = await Deno.readTextFile(new URL("../../../docs/models.md", import.meta.url));
-  const [, tables = ""] = page.split("## The models that are shipped\n");
-  const shown = [...tables.matchAll(/^\| `([^`]+)`( \(default\))? \|/gm)].map(([, model, isDefault]) => [
-    model,
-    !!isDefault,
-  ]);
-  const rows = await db.sql<{ model: string; first: boolean }[]>`
-    select m.model, m.position = 10 as first from keyframe.models m where m.step in ('first-frame', 'video')
-      and m.model <> 'bytedance/seedance-1-pro' order by m.step, m.position`;
-  expect(shown.filter(([model]) => String(model).includes("/"))).toEqual(
-    rows.map(({ model, first }) => [model, first]),
-  );
-});

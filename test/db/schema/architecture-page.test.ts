@@ -15,9 +15,3 @@ test("the state diagram in docs/architecture.md → the moves of keyframe_privat
   );
   expect(arrows.toSorted()).toEqual(moves.map(({ move }) => move).toSorted());
 });
-
-test("the table of jobs in docs/architecture.md → every job of pg_cron, and no other", async () => {
-  const jobs = await db.sql<{ jobname: string }[]>`select jobname from cron.job`;
-  const rows = [...section("Scheduled jobs").matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name);
-  expect(rows.toSorted()).toEqual(jobs.map(({ jobname }) => jobname).toSorted());
-});
