@@ -1,8 +1,11 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 
-/** As many as settings.max_calls_per_owner by default: the database refuses more, from all processes together. */
-const MAX_CALLS_PER_CALLER = 6;
+/**
+ * Two fewer than settings.max_calls_per_owner by default: the database refuses more, from all processes together. The others are for what a
+ * page reads straight through the Data API meanwhile.
+ */
+const MAX_CALLS_PER_CALLER = 4;
 /** Each holds a connection to this function, but none to the database. */
 const MAX_WAITING_PER_CALLER = 64;
 
