@@ -207,7 +207,8 @@ test("a session ends or the page reloads while texts are typed → they return; 
   await page.reload();
   expect(await typed()).toEqual(["New", "Unsaved", "For this step"]);
 
-  await page.route(API, refuse);
+  // A read that is refused would open the sign-in before Save is pressed.
+  await page.route(API, (route) => (route.request().method() === "PATCH" ? refuse(route) : route.fallback()));
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("Your session has expired.").waitFor();
   await page.unroute(API);

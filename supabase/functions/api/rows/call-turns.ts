@@ -1,7 +1,10 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
 
-/** Of one process, whatever settings.max_calls_per_owner (6 by default) says: there the database limits all processes and direct calls together. */
-const MAX_CALLS_PER_CALLER = 6;
+/**
+ * Of one process. Two fewer than settings.max_calls_per_owner by default, by which the database limits all processes and direct calls
+ * together: the others are for what a page reads straight through the Data API meanwhile.
+ */
+const MAX_CALLS_PER_CALLER = 4;
 /** Each holds a connection to this function, but none to the database. */
 const MAX_WAITING_PER_CALLER = 64;
 
