@@ -9,8 +9,8 @@ export type Call = {
   path: string;
   headers: Record<string, string>;
   body?: string | Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
-  /** How long it may take, in ms, instead of requestTimeoutMs. */
-  limitMs?: number;
+  /** How long it may take, in ms. */
+  limitMs: number;
   signal: AbortSignal | undefined;
 };
 
@@ -19,8 +19,8 @@ export type Call = {
  * another token. Throws KeyframeError, or the signal's reason.
  */
 export function sendOnce(call: Call, settings: Settings): Promise<Answer> {
-  const { clock, requestTimeoutMs } = settings;
-  const ms = call.limitMs ?? requestTimeoutMs;
+  const { clock } = settings;
+  const ms = call.limitMs;
   let asksForToken = true;
   const timeoutError = () =>
     asksForToken

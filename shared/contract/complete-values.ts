@@ -1,7 +1,7 @@
 type Value = string | number | boolean;
 
 /** What a control of a model says of its own value and of other controls: as in GET /api/models, and in a row of models. */
-export type ControlRules = {
+type ControlRules = {
   default?: Value | undefined;
   forces?: Record<string, Value> | undefined;
   forcesByValue?: Record<string, Record<string, Value>> | undefined;

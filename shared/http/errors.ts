@@ -33,7 +33,7 @@ export const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === "string" && Object.hasOwn(ERROR_STATUS, code);
 
 /** What is left of the budget that refused a start; shared/contract/costs.ts has its fields. */
-export type ErrorBudget = { [field: string]: string | number | undefined };
+type ErrorBudget = { [field: string]: string | number | undefined };
 
 /** One invalid field: `path` is its dotted name, `message` a sentence. */
 export type ErrorDetail = { path: string; message: string };

@@ -129,7 +129,7 @@ export type Stage = "input" | "output";
  * What the provider's words say about a failed run. `kind` is null for any cause that is not listed here. `stage` is for rejected
  * content, and null when the words do not tell it. `sentence` is for the owner.
  */
-export type RunFailure = {
+type RunFailure = {
   kind: "input_unreachable" | "interrupted" | "content_rejected" | null;
   stage: Stage | null;
   sentence: string;

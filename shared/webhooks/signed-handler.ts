@@ -10,7 +10,7 @@ const MAX_SLOW = 4;
 /** Kicks and callbacks arrive within milliseconds, and their senders wait a few seconds at most. */
 const MAX_BODY_MS = 30_000;
 
-export type SignedHandlerSettings = {
+type SignedHandlerSettings = {
   /** The only path, as the function sees it: `/keyframe-generate`. */
   path: string;
   secret: string;

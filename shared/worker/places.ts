@@ -26,7 +26,7 @@ export type Place = { end(): void };
 /** Of `of` places. `slow`: the shared things that slow work waits for, at most five, the one with most work first. */
 export type PlacesReport = { of: number; open: number; slow: { name: string; open: number; of: number }[] };
 
-export type PlacesSettings = {
+type PlacesSettings = {
   /** How many pieces of work a process may have open at any shared thing. */
   places: number;
   /** How many more it may have open at shared things with few (FEW): however many others hang, these begin. */

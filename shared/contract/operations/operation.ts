@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { ErrorCode } from "../../http/errors.ts";
 
 /** A request that works once its sample identifiers (samples.ts) are replaced by real ones. */
-export type RequestExample = {
+type RequestExample = {
   summary: string;
   path?: Record<string, string>;
   query?: Record<string, string>;

@@ -39,7 +39,7 @@ type Claiming = Pick<ExchangeArguments, "max_lanes" | "heartbeat_ms" | "wait_ms"
   most: number | null;
 };
 
-export type LanesSettings = {
+type LanesSettings = {
   exchange: Exchange;
   /** Makes one attempt. A rejection has no result to record: the lane is left to expire. */
   attempt(delivery: Delivery): Promise<AttemptResult>;

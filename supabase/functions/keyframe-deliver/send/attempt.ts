@@ -8,7 +8,7 @@ import type { AttemptResult, Delivery, ErrorClass } from "../lanes/database.ts";
 import { createCheckedLookup } from "./dial.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
 
-export type AttemptSettings = {
+type AttemptSettings = {
   post: Post;
   allowLocal: boolean;
   /** Milliseconds since 1970. */

@@ -109,7 +109,7 @@ export function classifyError(error: unknown): ErrorClass {
 export type Resolve = (hostname: string) => Promise<{ address: string }[]>;
 
 /** The addresses to connect to, one at least. Throws SendError. */
-export type CheckedLookup = (hostname: string) => Promise<string[]>;
+type CheckedLookup = (hostname: string) => Promise<string[]>;
 
 /**
  * The connection uses the returned addresses, so nothing can change after the check. One forbidden address among several refuses the name.

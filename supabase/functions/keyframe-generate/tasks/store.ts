@@ -60,9 +60,7 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
   }
 }
 
-type Copy = Awaited<ReturnType<typeof createCheckedCopy>>;
-
-async function upload(file: StoredFile, copy: Copy, { storage }: Deps, signal: AbortSignal): Promise<void> {
+async function upload(file: StoredFile, copy: CheckedCopy, { storage }: Deps, signal: AbortSignal): Promise<void> {
   try {
     await storage.upload(file, copy.type, copy.body, signal);
   } catch (error) {
@@ -103,12 +101,14 @@ export function createMediaReader(type: MediaType): MediaReader {
   return { push() {}, end: () => facts };
 }
 
-export type CheckedCopy = {
+type Checked = MediaFacts & { bytes: number; sha256: string };
+
+type CheckedCopy = {
   type: MediaType;
   /** The bytes of the file. Errors instead of ending when nothing of it can be shown or played. */
   body: ReadableStream<Uint8Array>;
   /** The facts about the file. Throws OutputError when the body errored; undefined when it was not read to its end. */
-  result(): (MediaFacts & { bytes: number; sha256: string }) | undefined;
+  result(): Checked | undefined;
 };
 
 /**
@@ -120,7 +120,7 @@ export async function createCheckedCopy(source: AsyncGenerator<Uint8Array>): Pro
   const reader = createMediaReader(type);
   const hash = createHash("sha256");
   let bytes = 0;
-  let checked: (MediaFacts & { bytes: number; sha256: string }) | undefined;
+  let checked: Checked | undefined;
   let problem: unknown;
 
   let chunk: Uint8Array | undefined = head;
