@@ -241,7 +241,9 @@ test("an upload that an equal one overtakes on the way to Storage → 201 for bo
     [201, null],
   ]);
   expect(late.data).toEqual(quick.data);
-  expect(await sql`select from storage.objects where bucket_id = 'projects' and user_metadata ->> 'ownerId' = ${user.id}`).toHaveLength(1);
+  expect(
+    await sql`select from storage.objects where bucket_id = 'projects' and user_metadata ->> 'ownerId' = ${user.id}`,
+  ).toHaveLength(1);
   const other = await user.call("/api/projects/reference-images", { body: await drawImage(), headers });
   expect(other.error?.code).toBe("idempotency_mismatch");
 });

@@ -48,7 +48,8 @@ test("time passes → tokens come back at per_second, never more than the capaci
 test("an owner has left less than a tenth of a bucket for ten seconds → health names them, until tokens come back", async () => {
   await db.sql`update keyframe_private.rate_limits set capacity = 20 where route_class = 'read'`;
   const look = () => db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select keyframe.list_projects()`);
-  const named = async () => (await db.sql`select keyframe_worker.service_figures() -> 'limitedOwners' as owners`)[0]?.owners;
+  const named = async () =>
+    (await db.sql`select keyframe_worker.service_figures() -> 'limitedOwners' as owners`)[0]?.owners;
   for (let i = 0; i < 3; i++) await upload();
   for (let i = 0; i < 18; i++) await look(); // a tenth is left
   expect(await named()).toEqual([]);

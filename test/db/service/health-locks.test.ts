@@ -19,7 +19,8 @@ const ask = <T>(called: string) =>
     const [row] = await sql.unsafe(`select ${called}() as answer`);
     return row?.answer as T;
   });
-const readFigures = async (): Promise<ServiceFigures> => serviceFigures.strict().parse(await ask("keyframe_worker.service_figures"));
+const readFigures = async (): Promise<ServiceFigures> =>
+  serviceFigures.strict().parse(await ask("keyframe_worker.service_figures"));
 const readHealth = () => ask<{ schema: string | null; writes: string }>("keyframe.health");
 
 const pidOf = async (sql: TransactionSql) =>

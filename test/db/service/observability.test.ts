@@ -8,13 +8,7 @@ import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { type Row, type Status, seedPrediction, seedSubmit, useWorld } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
-import {
-  addEndpoint,
-  clearWebhooks,
-  exchange,
-  seedDeliveries,
-  sendNext,
-} from "../../support/database/webhooks.ts";
+import { addEndpoint, clearWebhooks, exchange, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
 import { until } from "../../support/until.ts";
 import { type AllFigures, sampleFigures } from "../../unit/api/figures.ts";
 
@@ -148,7 +142,8 @@ test.each<[what: string, report: object]>([
 
 test("an app's triggers on tables that serve everybody → named; Keyframe's own, and those on projects, are not", async () => {
   await rolledBack(db.sql, async (sql) => {
-    const named = async () => (await sql`select keyframe_worker.service_figures() -> 'appTriggers' as triggers`)[0]?.triggers;
+    const named = async () =>
+      (await sql`select keyframe_worker.service_figures() -> 'appTriggers' as triggers`)[0]?.triggers;
     expect(await named()).toEqual([]);
     await sql.unsafe(`
       create function public.app_keeps() returns trigger language plpgsql as $$ begin return null; end $$;
