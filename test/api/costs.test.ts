@@ -108,3 +108,13 @@ test("the event that docs/receive-webhooks.md shows → costs what the prices of
   expect(price?.metric).toBe("output_second");
   expect(event?.cost?.amountMicros).toBe((price?.priceUsd ?? 0) * 1_000_000 * (event?.output.durationSeconds ?? 0));
 });
+
+test("another user's costs → are in no usage, and no prediction that can be read", async () => {
+  const other = await signUp();
+  const { predictionId } = startedBy(await startFrame());
+  const query = new URLSearchParams({ projectId, predictionId });
+  expect((await other.call(`${START}?${query}`)).status).toBe(404);
+  for (const groupBy of ["day", "model", "step", "project"]) {
+    expect((await readUsage(`?groupBy=${groupBy}`, other)).groups).toEqual([]);
+  }
+});

@@ -2,6 +2,8 @@ import { expect, inject, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { callApi, sendToApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { startStuck } from "../support/api/stuck.ts";
 import { useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 import type { AllFigures } from "../unit/api/figures.ts";
@@ -40,6 +42,12 @@ test("a kick whose answer came → when it was made, and after how long the func
   expect(generate.acknowledgedAfterSeconds).toBeLessThan(30);
   const { data } = await callApi(DEEP, withKey());
   expect(String(Object(data).problems)).not.toContain("generate");
+});
+
+test("a prediction that the provider is at → among those that have not ended", async () => {
+  await startStuck(openDatabase(), user, "first-frame", await user.createProject());
+  const { predictions } = await readFigures();
+  expect(predictions.starting + predictions.processing).toBeGreaterThan(0);
 });
 
 /** One line of the format, as Prometheus reads it. */

@@ -67,6 +67,21 @@ describe("starting and reading", () => {
     expect((await listPredictions(user, own, { step: "video" })).predictions).toEqual([]);
   });
 
+  test("a generation that failed → 200, success: true, with the provider's reason as data.error", async () => {
+    const failed = await user.finish(await startFrame("[[fault:failed=The sea was too rough. (E1001)]]"));
+    const { status, headers, data, error } = await user.call(pathOf(failed));
+    expect([status, error, headers.get("retry-after")]).toEqual([200, null, null]);
+    expect(prediction.parse(data)).toMatchObject({
+      status: "failed",
+      output: null,
+      error: {
+        code: "provider_failed",
+        message: expect.stringContaining("The sea was too rough. (E1001)"),
+        retryable: true,
+      },
+    });
+  });
+
   test("while the output is being stored → processing with Retry-After: `storing` is ours alone", async () => {
     const started = await startFrame("[[fault:output_slow=1500]]");
     const inDatabase = async () =>
@@ -107,5 +122,17 @@ describe("cancelling", () => {
       return run?.due === null;
     });
     expect((await user.read("first-frame", projectId, running.predictionId)).status).toBe("canceled");
+  });
+
+  test.each([
+    ["succeeded", ""],
+    ["failed", "[[fault:failed]]"],
+  ])("a prediction that has %s → 409 generation_ended, and it stays so", async (status, fault) => {
+    const done = await user.finish(await startFrame(fault));
+    const reply = await cancel(user, done);
+    expect([done.status, reply.status, reply.error?.code]).toEqual([status, 409, "generation_ended"]);
+    expect(reply.error?.message).toContain(status);
+    const { output: _, ...after } = await user.read("first-frame", projectId, done.predictionId);
+    expect(done).toMatchObject(after);
   });
 });

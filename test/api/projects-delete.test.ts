@@ -16,7 +16,7 @@ const stored = async (files: string[]) =>
       where bucket_id || '/' || name = any(${files}::text[]) order by 1`
   ).map(({ file }) => file);
 
-test("DELETE → 200 with the project that is gone; then 404, its predictions gone, its files out of Storage", async () => {
+test("DELETE → 200 with the project that is gone; then 404 everywhere, its predictions gone, its files out of Storage", async () => {
   const projectId = await user.createProject();
   const other = await user.createProject();
   const reference = await user.upload(await drawImage());
@@ -28,8 +28,21 @@ test("DELETE → 200 with the project that is gone; then 404, its predictions go
 
   expect(await deleteProject(user, projectId)).toEqual(before);
 
-  // Nor does anything else find it: test/db/rights/owners-share.test.ts.
-  expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);
+  const { predictionId } = frame;
+  const status = new URLSearchParams({ projectId, predictionId });
+  for (const [method, path, json] of [
+    ["GET", `/api/projects/${projectId}`, undefined],
+    ["PATCH", `/api/projects/${projectId}`, { title: "a" }],
+    ["DELETE", `/api/projects/${projectId}`, undefined],
+    ["GET", `/api/projects/${projectId}/predictions`, undefined],
+    ["GET", `/api/projects/generate/first-frame?${status}`, undefined],
+    ["POST", "/api/projects/generate/first-frame", { projectId }],
+    ["POST", "/api/projects/generate/video", { projectId }],
+    ["POST", "/api/projects/generate/cancel", { projectId, predictionId }],
+  ] as const) {
+    const reply = await user.call(path, { method, ...(json === undefined ? {} : { json }) });
+    expect([method, path, reply.status, reply.error?.code]).toEqual([method, path, 404, "not_found"]);
+  }
   expect((await listProjects(user)).projects.map((one) => one.projectId)).toEqual([other]);
   expect(await sql`select from keyframe.predictions where project_id = ${projectId}`).toEqual([]);
   await until("both files to be gone", async () => (await stored(files)).length === 0);

@@ -12,6 +12,7 @@ import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { dataOf } from "../support/api/envelope.ts";
 import { signUp, useUser } from "../support/api/user.ts";
+import { until } from "../support/until.ts";
 import { download } from "../support/film/ending.ts";
 import { drawImage } from "../support/media/images.ts";
 
@@ -59,6 +60,25 @@ describe("reading", () => {
     }
     await maker.post("/api/projects/generate/cancel", { projectId, predictionId: video.predictionId });
     expect((await readProject(maker, projectId)).predictions.video).toMatchObject({ status: "canceled", output: null });
+  });
+
+  test("a repeat of a step fails, a frame is selected → takes keep what succeeded, predictions have the latest", async () => {
+    const maker = await signUp();
+    const projectId = await maker.createProject();
+    const older = await maker.finish(await maker.start("first-frame", { projectId }));
+    const newer = await maker.finish(await maker.start("first-frame", { projectId, prompt: uniquePrompt() }));
+    const last = await maker.finish(await maker.start("last-frame", { projectId }));
+    const failed = await maker.finish(await maker.start("last-frame", { projectId, prompt: fails() }));
+    const shown = async () => {
+      const alone = await readProject(maker, projectId);
+      const [listed] = (await listProjectsWithPredictions(maker)).projects;
+      expect(listed).toMatchObject({ predictions: alone.predictions, takes: alone.takes });
+      expect(alone.predictions["last-frame"]).toEqual(failed);
+      return [alone.takes["first-frame"], alone.takes["last-frame"], alone.takes.video];
+    };
+    expect(await shown()).toEqual([newer, last, null]);
+    await changeProject(maker, projectId, { selected: { "first-frame": older.predictionId } });
+    expect(await shown()).toEqual([older, { ...last, outdated: true }, null]);
   });
 
   test("GET /api/projects → the caller's own, newest first; ?search → by title, in any case, page by page", async () => {
@@ -162,7 +182,7 @@ describe("versions", () => {
 });
 
 describe("takes", () => {
-  test("PATCH and DELETE of a take → hidden from lists and shown again; deleted, and gone", async () => {
+  test("PATCH and DELETE of a take → hidden from lists and shown again; deleted with its file, and the video keeps its input", async () => {
     const own = await user.createProject();
     const frame = await user.finish(await user.start("first-frame", { projectId: own }));
     const video = await user.finish(await user.start("video", { projectId: own }));
@@ -184,6 +204,15 @@ describe("takes", () => {
     const deleted = prediction.parse(dataOf(await user.call(path, { method: "DELETE" }), 200));
     expect(deleted).toEqual({ ...frame, output: null });
     expect(await takes()).toEqual([video.predictionId]);
+    const input = { firstFramePredictionId: frame.predictionId };
+    expect((await readProject(user, own)).takes).toMatchObject({
+      "first-frame": null,
+      video: { input, outdated: true },
+    });
+    await until("the removal of the file", async () => {
+      const files = await sql`select from storage.objects where name = ${frame.output?.path ?? ""}`;
+      return files.length === 0;
+    });
     const again = await user.call(path, { method: "DELETE" });
     expect([again.status, again.error?.code]).toEqual([404, "not_found"]);
   });

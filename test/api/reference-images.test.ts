@@ -3,11 +3,11 @@ import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { beforeEach, expect, test } from "vitest";
 import { fillBuckets } from "../support/api/buckets.ts";
 import { sendToApi } from "../support/api/call.ts";
-import { leftBehind, openDatabase } from "../support/api/database.ts";
+import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
 import { readReply } from "../support/api/envelope.ts";
 import { drawImage, imageOf } from "../support/media/images.ts";
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
-import { useUser } from "../support/api/user.ts";
+import { signUp, useUser } from "../support/api/user.ts";
 import { drawPhoto, PHOTO_KINDS, PLACE, readMetadata, readPixels, withLocation } from "../support/media/photos.ts";
 
 const sql = openDatabase();
@@ -206,4 +206,14 @@ test("11 MiB in pieces without a Content-Length → 413, and nothing is stored",
   });
   expect((await readReply(response)).error?.code).toBe("payload_too_large");
   expect(await leftBehind(sql, user.id)).toEqual(before);
+});
+
+test("an empty bucket of uploads → 429, and nothing is stored", async () => {
+  const hasty = await signUp();
+  await hasty.upload(await drawImage());
+  await sql`update keyframe_private.rate_buckets set tokens = -14, refilled_at = now() where owner_id = ${hasty.id}`;
+  const headers = { "content-type": "image/png" };
+  const { status, error } = await hasty.call(PATH, { body: await drawImage(), headers });
+  expect([status, error?.code]).toEqual([429, "rate_limited"]);
+  expect((await footprint(sql, hasty.id)).files).toHaveLength(1);
 });

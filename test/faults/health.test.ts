@@ -109,6 +109,20 @@ describe("a write would fail → health without deep is 503, deep names the caus
     await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
   });
 
+  test("a missing row of settings", async () => {
+    const settings = await stack.sql`select * from keyframe_private.settings`;
+    await stack.sql.begin(async (sql) => {
+      await sql`set local session_replication_role = replica`; // as a restore that leaves it out
+      await sql`delete from keyframe_private.settings where true`;
+    });
+    await until("plain health is 503", async () => !(await isPlainOk()), NAMED_WITHIN_MS, ASK_EVERY_MS);
+    await expectNamed(/^The row of keyframe_private\.settings is missing: /, async () => {
+      await stack.sql`insert into keyframe_private.settings default values`;
+    });
+    expect(settings.count).toBe(1);
+    await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
+  });
+
   test("a table that somebody has locked", async () => {
     const connection = await stack.sql.reserve();
     await connection`begin`;
