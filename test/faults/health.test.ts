@@ -31,9 +31,11 @@ async function receive(habit: Habit): Promise<FlowReceiver> {
   return receiver;
 }
 
+const askHealth = () =>
+  fetch(`${stack.url}/functions/v1/api/health?deep=1`, requestInit({ token: stack.running.keys.secretKey }));
+
 async function readHealth(): Promise<string[]> {
-  const asked = requestInit({ token: stack.running.keys.secretKey });
-  const reply = await readReply(await fetch(`${stack.url}/functions/v1/api/health?deep=1`, asked));
+  const reply = await readReply(await askHealth());
   const { status, problems = [] } = health.parse(dataOf(reply, 200));
   expect(status).toBe(problems.length === 0 ? "ok" : "degraded");
   return problems;
@@ -104,6 +106,7 @@ describe("a write would fail → health without deep is 503, deep names the caus
     };
     await set(true);
     await until("plain health is 503", async () => !(await isPlainOk()), NAMED_WITHIN_MS, ASK_EVERY_MS);
+    await until("new sessions answer", async () => (await askHealth()).ok, NAMED_WITHIN_MS, ASK_EVERY_MS);
     await expectNamed(/^The database is read-only: .*disk/, () => set(false));
     connection.release();
     await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);

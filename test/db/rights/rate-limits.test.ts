@@ -69,7 +69,8 @@ test("an owner has left less than a tenth of a bucket for ten seconds → health
 
 test("one who uses a bucket of one token now and then, and one whose clock was set back → named from when it was used up", async () => {
   await db.sql`update keyframe_private.rate_limits set capacity = 1, per_second = 0.01 where route_class = 'upload'`;
-  const named = async () => (await db.sql`select keyframe.service_figures() -> 'limitedOwners' as owners`)[0]?.owners;
+  const named = async () =>
+    (await db.sql`select keyframe_worker.service_figures() -> 'limitedOwners' as owners`)[0]?.owners;
   for (let i = 0; i < 3; i++) {
     await upload();
     await pass("1 hour"); // it is full again
