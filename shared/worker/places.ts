@@ -95,8 +95,8 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free, and FEW in any case, while six times as many are free. An owner gets at most half of it too, and half of what
- *   others' quick work leaves of `ownerPart`, and `targetFirst` in any case.
+ * - A shared thing gets at most half of what others leave free, and FEW in any case, while six times as many are free. An owner gets at
+ *   most half of it too, and half of what others' quick work leaves of `ownerPart`, and `targetFirst` in any case.
  * - What is unproven and what is slow share one half. What is unproven gets at most half of what is left there, and so does what is slow at
  *   one shared thing.
  */

@@ -124,6 +124,8 @@ const after = (retry_reason: string): Options => ({ task: { retry_reason } });
 type Case = [answered: string, answer: (request: Request) => Response, calls: unknown[], Options?];
 test.each<Case>([
   ["a web page", () => new Response("<html>"), [failed("output_not_usable")]],
+  ["a text that begins as an MP3", () => new Response("ID3 is explained below."), [failed("output_not_usable")]],
+  ["a text that begins as an Ogg file", () => new Response("OggS begins a page."), [failed("output_not_usable")]],
   ["an SVG", () => new Response(`<svg xmlns="http://www.w3.org/2000/svg"/>`), [failed("output_not_usable")]],
   ["a file without end", () => new Response(endless()), [failed("output_too_large")], { maxBytes: 100_000 }],
   ["a redirect, even to itself", ({ url }) => Response.redirect(`${url}?again`), [failed("output_not_usable")]],
