@@ -79,7 +79,7 @@ const SIGNATURES: [string | RegExp, MediaType][] = [
   ["OggS\0", "video/ogg"],
   [/^RIFF.{4}WAVE/s, "audio/wav"],
   ["fLaC", "audio/flac"],
-  [/^(ID3[\x02-\x04]|\xff[\xe2\xe3\xf2\xf3\xfa\xfb])/, "audio/mpeg"],
+  [/^(ID3[^ -~]|\xff[\xe2\xe3\xf2\xf3\xfa\xfb])/, "audio/mpeg"],
   [/^\xff[\xf0\xf1\xf8\xf9]/, "audio/aac"],
   [new RegExp(`^.{4}(${FIRST_BOXES.join("|")})`, "s"), "video/mp4"],
   ["\0\0\x01\0", "image/x-icon"],
