@@ -65,14 +65,14 @@ export const referenceImagePath = imagePath.meta({
 /** The body of paths that take no fields. */
 export const noFields = z.strictObject({});
 
-const SENTENCE = "Must be a whole number from 1 to 100.";
+const LIMIT_SENTENCE = "Must be a whole number from 1 to 100.";
 
 /** Parsed from text, because a query string has no numbers. */
 const limit = z
   .string()
-  .regex(/^\d{1,3}$/, SENTENCE)
+  .regex(/^\d{1,3}$/, LIMIT_SENTENCE)
   .transform(Number)
-  .refine((rows) => rows >= 1 && rows <= 100, SENTENCE)
+  .refine((rows) => rows >= 1 && rows <= 100, LIMIT_SENTENCE)
   .default(20)
   .meta({
     description: "The maximum number of items per page.",

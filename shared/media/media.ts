@@ -96,7 +96,7 @@ export function detectMedia(head: Uint8Array): MediaType | null {
 
 export const firstLetters = (head: Uint8Array): string => String.fromCharCode(...head.subarray(0, SIGNATURE_BYTES));
 
-export const isPicture = (type: MediaType): type is ImageType => type.startsWith("image/") && type !== "image/x-icon";
+export const isImageType = (type: MediaType): type is ImageType => type.startsWith("image/") && type !== "image/x-icon";
 
 /** Longer than any model's video. A file that states more is damaged, and would be billed by the second. */
 const MAX_SECONDS = 24 * 3600;

@@ -410,7 +410,7 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity, and found the bucket not full; null: the last one left more.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
@@ -463,7 +463,7 @@ begin
   end if;
   return true;
 end $$;
-comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
+comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
 
 -- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
@@ -491,7 +491,8 @@ begin
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
             -- Since now, where the bucket was full, and where the clock was set back.
-            select n.tokens, case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
+            select n.tokens,
+              case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
             from limited l
             cross join lateral (select least(
               excluded.tokens, -- what a full bucket would have left
@@ -5451,8 +5452,7 @@ end $$;
 comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
 
 -- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
-create function keyframe_private.read_arrivals(
-  at timestamptz, one_by_one boolean, out may_be_more boolean, out tried uuid[])
+create function keyframe_private.read_arrivals(at timestamptz, one_by_one boolean, out may_be_more boolean, out tried uuid[])
 language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 5000;
@@ -6949,9 +6949,12 @@ returns jsonb language sql stable set search_path = '' as $$
     'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
   from (
     select b.owner_id, b.route_class, b.low_since
-    from (select r.* from keyframe_private.rate_buckets r where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
+    from (
+      select r.* from keyframe_private.rate_buckets r
+      where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class <> 'wait' and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
+    where b.route_class <> 'wait'
+      and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
 comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';

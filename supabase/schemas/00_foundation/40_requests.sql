@@ -67,7 +67,7 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity, and found the bucket not full; null: the last one left more.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
@@ -120,7 +120,7 @@ begin
   end if;
   return true;
 end $$;
-comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
+comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
 
 -- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
@@ -148,7 +148,8 @@ begin
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
             -- Since now, where the bucket was full, and where the clock was set back.
-            select n.tokens, case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
+            select n.tokens,
+              case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
             from limited l
             cross join lateral (select least(
               excluded.tokens, -- what a full bucket would have left

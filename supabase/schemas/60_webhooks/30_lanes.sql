@@ -125,8 +125,7 @@ end $$;
 comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
 
 -- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
-create function keyframe_private.read_arrivals(
-  at timestamptz, one_by_one boolean, out may_be_more boolean, out tried uuid[])
+create function keyframe_private.read_arrivals(at timestamptz, one_by_one boolean, out may_be_more boolean, out tried uuid[])
 language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 5000;

@@ -395,9 +395,12 @@ returns jsonb language sql stable set search_path = '' as $$
     'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
   from (
     select b.owner_id, b.route_class, b.low_since
-    from (select r.* from keyframe_private.rate_buckets r where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
+    from (
+      select r.* from keyframe_private.rate_buckets r
+      where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class <> 'wait' and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
+    where b.route_class <> 'wait'
+      and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
 comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';

@@ -100,17 +100,17 @@ test("an owner's three calls that take over two seconds together → named, with
 });
 
 test("another role's sessions have the name of a user's call → nobody is named", async () => {
-  await db.sql`create role reporter login password 'reporter'`;
-  onTestFinished(async () => void (await db.sql`drop role reporter`));
+  await db.sql`create role test_reporter login password 'reporter'`;
+  onTestFinished(async () => void (await db.sql`drop role test_reporter`));
   const url = new URL(db.url);
-  Object.assign(url, { username: "reporter", password: "reporter" });
+  Object.assign(url, { username: "test_reporter", password: "reporter" });
   const sql = postgres(url.href, { max: 3, connection: { application_name: `keyframe ${world.owner}` } });
   const sleeps = [1, 2, 3].map(() => sql`select pg_sleep(60)`.execute().catch(() => undefined));
   const open = () =>
-    db.sql`select from pg_stat_activity where usename = 'reporter' and now() - query_start > interval '1 second'`;
+    db.sql`select from pg_stat_activity where usename = 'test_reporter' and now() - query_start > interval '1 second'`;
   await until("its calls are open for a second", async () => (await open()).length === 3);
   const { owners } = (await read()).calls;
-  await db.sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'reporter'`;
+  await db.sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'test_reporter'`;
   await sql.end({ timeout: 1 });
   await Promise.all(sleeps);
   expect(owners).toEqual([]);

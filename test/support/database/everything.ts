@@ -18,7 +18,7 @@ const SHARED = `
   union all select concat_ws(' ', 'bucket', id, public, file_size_limit) from storage.buckets
   union all select concat_ws(' ', 'vault', name) from vault.secrets
   union all select concat_ws(' ', 'published', pubname, schemaname, tablename) from pg_publication_tables
-  union all select concat_ws(' ', 'role', rolname, rolconfig) from pg_roles`;
+  union all select concat_ws(' ', 'role', rolname, rolconfig) from pg_roles where rolname not like 'test%'`; // all files share the server's roles
 
 /** All of that, sorted. */
 export async function readEverything(sql: postgres.Sql): Promise<string[]> {

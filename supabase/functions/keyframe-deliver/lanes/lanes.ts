@@ -24,7 +24,7 @@ const START_WITHIN_MS = (LEASE_SECONDS * 2_000) / 3;
 const SLOW_MS = 3_000;
 /** How many requests a receiver's host may have open before it has answered one quickly. */
 const HOST_FIRST = 8;
-/** Part of maxOpen. Eight hosts that begin to hang at once take four reserved places more than the shared ones; 36 are left, for nine hosts. */
+/** Part of maxOpen. Eight hosts that begin to hang at once leave 36 for the others. */
 const RESERVE = 40;
 
 const MAX_LANES = 500;

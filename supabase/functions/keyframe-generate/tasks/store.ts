@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createImageReader } from "../../../../shared/media/image-reader.ts";
 import {
   detectMedia,
-  isPicture,
+  isImageType,
   MEDIA_EXTENSIONS,
   type MediaFacts,
   type MediaReader,
@@ -94,7 +94,7 @@ function explain(error: OutputError | StorageError): { code: string; message: st
 
 /** The reader for a kind of file. Nothing is read of icons, Ogg and files of sound. */
 export function createMediaReader(type: MediaType): MediaReader {
-  if (isPicture(type)) return createImageReader(type);
+  if (isImageType(type)) return createImageReader(type);
   if (type === "video/mp4") return createMp4Reader();
   if (type === "video/webm" || type === "video/x-matroska") return createWebmReader();
   const facts = { ...UNKNOWN, hasAudio: type.startsWith("audio/") ? true : null };

@@ -92,7 +92,7 @@ export function createTaskPlaces(most: { copies: number; others: number }, clock
 
 function createRule(all: number, clock: Clock) {
   return createPlaces({
-    // With 96, eight resources that begin to hang at once leave twenty places: for five others.
+    // With 96, eight resources that begin to hang at once leave twenty places for the others.
     ...{ places: (all * 2) / 3, reserve: all / 3, slowMs: SLOW_MS, sharedFirst: RESOURCE_FIRST, now: clock.now },
     // One owner, or one resource, may have half of those that all share: more than half would leave too few when it begins to hang.
     ...{ targetFirst: OWNER_FIRST, ownerTrials: OWNER_FIRST, ownerPart: 1, sharedAreFew: true },

@@ -18,8 +18,8 @@ import {
 } from "./task.ts";
 
 /**
- * How many tasks may be open at once. Stalled copies of videos take memory: 36 took 133 to 160 MB in all, 45 took 185 and 96 up to 275; a hosted
- * function has 256 MB. Others take a tenth of a megabyte each.
+ * How many tasks may be open at once. Stalled copies of videos take memory: 36 took 133 to 160 MB in all, 45 took 185 and 96 up to 275. A
+ * hosted function has 256 MB. Other tasks take a tenth of a megabyte each.
  */
 export const GENERATE_PLACES = { copies: 36, others: 96 };
 export const GENERATE_LIMITS: WorkerLimits = {
