@@ -2248,13 +2248,16 @@ end $$;
 comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
 
 -- No run exists then, unless one in the list may be theirs, or the provider has deleted what the run of so old a submit was made of.
+-- `for update`: a submit that is being answered meanwhile is looked at again, and keeps its run.
 create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin
   perform keyframe_private.end_submit(s.id,
     case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
-  from keyframe_private.provider_submits s
-  where s.prediction_id = record_search_ended.prediction_id and s.attempt between first_attempt and last_attempt and s.is_unanswered;
+  from (
+    select u.id, u.submitted_at from keyframe_private.provider_submits u
+    where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
+    for update) s;
   return found;
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. False: nothing to search for.';

@@ -3,6 +3,7 @@ import { claim, makeSearchesDue, providerSays, readRow, retryLater, submitsOf } 
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
+import { whileOpen } from "../../support/database/waiting.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
 const db = useDatabase();
@@ -43,6 +44,19 @@ test.each<
   expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
   expect(await isUnanswered(id)).toBe(isSearched);
   expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
+});
+
+test("a search ends without a run while the answer of the submit is being recorded → the submit keeps its run", async () => {
+  await db.sql`alter function keyframe_worker.record_search_ended set lock_timeout = '60s'`; // the answer's transaction stays open here
+  const { id } = await seedUnanswered();
+  await whileOpen(
+    db.sql,
+    (open) => providerSays(open, { id, run: "run-1", status: "starting" }),
+    () => db.sql`select keyframe_worker.record_search_ended(${id}, 1, 1, false)`,
+  );
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { provider_prediction_id: "run-1", ended_at: null, outcome: null, cost_state: "held" },
+  ]);
 });
 
 test("refused by the provider, which is an answer → no search, also when it was cancelled meanwhile", async () => {
