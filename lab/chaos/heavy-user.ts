@@ -62,6 +62,7 @@ export const HEAVY_USER: Record<string, Scenario> = {
 };
 
 type HeavyUser = {
+  owner: string;
   call: (path: string, init?: RequestInit) => Promise<Response>;
   film: string;
   project: string;
@@ -99,13 +100,19 @@ async function repeat(
   await Promise.all(Array.from({ length: loops }, loop));
 }
 
-/** The runs of chaos have limits that nobody meets; here they are the subject. */
+/**
+ * The runs of chaos have limits that nobody meets; here they are the subject. At the end the user's past goes: its submits were made for
+ * no prediction, and would never end.
+ */
 async function withShippedLimits<T>({ sql }: World, work: () => Promise<T>): Promise<T> {
   await sql`update keyframe_private.rate_limits set capacity = capacity / 100, per_second = per_second / 100`;
   try {
     return await work();
   } finally {
     await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
+    await sql`
+      delete from keyframe_private.provider_submits s where owner_id = ${heavy().owner}
+        and not exists (select from keyframe.predictions p where p.id = s.prediction_id)`;
   }
 }
 
@@ -164,7 +171,7 @@ async function addHeavyUser({ stack, sql }: World, submits: "settled" | "held" =
   const waiting = await addRunning({ sql }, owner, project);
   await sql`select keyframe_private.merge_costs(1000000)`; // they were added one after the other, not all just now
   await sql`analyze keyframe.predictions, keyframe_private.provider_submits`;
-  user = { call, film, project, large, waiting };
+  user = { owner, call, film, project, large, waiting };
 }
 
 /** A prediction that runs for as long as the scenario. */

@@ -57,7 +57,7 @@ export const costInvariants = {
         cross join lateral (values (s.owner_id::text), ('everybody')) o (owner)
         group by 1, 2, 3, 4
       ) t using (owner, day, step, model)
-      where c.sums is distinct from t.sums`,
+      where coalesce(c.sums, '(0,0,0,0,0)') <> coalesce(t.sums, '(0,0,0,0,0)')`,
   },
   project_sums_are_the_ledgers: {
     sentence: "the sums of each project, merged or not, equal the ledger's",
@@ -80,6 +80,6 @@ export const costInvariants = {
         from keyframe_private.provider_submits s
         group by 1, 2
       ) t using (project_id, day)
-      where c.sums is distinct from t.sums`,
+      where coalesce(c.sums, '(0,0,0)') <> coalesce(t.sums, '(0,0,0)')`,
   },
 } satisfies Record<string, Invariant>;
