@@ -569,6 +569,15 @@ begin
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
+-- The functions of the API are definers, so each asks this of a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
+-- to use an index; the planner never uses one for this.
+create function keyframe_private.is_own(owner uuid)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return case when auth.role() = 'service_role' then owner is null else coalesce(owner = auth.uid(), false) end;
+end $$;
+comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
+
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
 create table keyframe_private.idempotency_keys (
@@ -859,10 +868,20 @@ comment on function keyframe_private.delete_parts is 'Deletes a part of what use
 
 -- supabase/schemas/10_projects/20_api.sql
 
--- Functions that api calls for projects. The lists are definer functions with the owner in their query: under a policy no condition on a
--- step may use an index (enum_eq is not leakproof), and the planner may read all rows of an owner for one page.
+-- Functions that api calls for projects. All are definers: an Idempotency-Key has an identifier before the row exists, which users may not
+-- choose, and under a policy no condition on a step may use an index (enum_eq is not leakproof).
 
--- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
+create function keyframe_private.own_project(project uuid)
+returns keyframe.projects language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.projects;
+begin
+  select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_project is 'The project, if it is the caller''s; otherwise raises not_found.';
+
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
   request_hash text default null, film_id uuid default null)
@@ -875,7 +894,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
+    select p.* into created from keyframe.projects p 
+    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
     perform keyframe_private.raise_if(not found, 'not_found',
       'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
@@ -949,14 +969,13 @@ end $$;
 comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
 
 create function keyframe.read_project(project_id uuid)
-returns json language plpgsql volatile security invoker set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  wanted := keyframe_private.own_project(project_id);
   return json_build_object(
     'project', to_json(wanted), 'predictions',
       coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
@@ -967,20 +986,17 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
-create function keyframe_private.refuse_changed(kind text, is_own boolean)
+create function keyframe_private.refuse_changed(kind text)
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if is_own then
-    perform keyframe_private.raise_error('precondition_failed',
-      format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
-  end if;
-  perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
+  perform keyframe_private.raise_error('precondition_failed',
+    format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
-comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
+comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film that has another version.';
 
 -- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
-returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   changed keyframe.projects;
   refused keyframe_private.refusal;
@@ -991,10 +1007,12 @@ begin
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
       c.selected_last_frame_id, c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
-  where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  where p.id = update_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
+    perform keyframe_private.own_project(project_id);
+    perform keyframe_private.refuse_changed('project');
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 exception when sqlstate 'KEYFR' then
@@ -1005,17 +1023,19 @@ comment on function keyframe.update_project is 'Changes the caller''s project. E
 
 -- `versions` as for update_project. Triggers refuse it while a prediction runs, and queue the files for removal.
 create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
-returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p
-  where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
+    perform keyframe_private.own_project(project_id);
+    perform keyframe_private.refuse_changed('project');
   end if;
   delete from keyframe.projects p where p.id = wanted.id;
   return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
@@ -1043,6 +1063,17 @@ begin
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
+create function keyframe_private.own_film(film uuid)
+returns keyframe.films language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.films;
+begin
+  select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
+
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1054,7 +1085,7 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
+    select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
       'The film this Idempotency-Key created has been deleted since. Send a new key.');
   else
@@ -1089,15 +1120,14 @@ end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
 
 create function keyframe.read_film(film_id uuid)
-returns json language plpgsql volatile security invoker set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
-  select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
   if cardinality(shots) >= keyframe_private.projects_per_token() then
     rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
@@ -1154,12 +1184,12 @@ declare
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
-  where f.id = update_film.film_id and f.owner_id = auth.uid()
+  where f.id = update_film.film_id and keyframe_private.is_own(f.owner_id)
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('film',
-      exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.own_film(film_id);
+    perform keyframe_private.refuse_changed('film');
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -1170,9 +1200,9 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project. Definer: users may not write positions.';
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
 
--- With with_projects, a running prediction stops all of it (generation_in_progress). Definer: locks the film before it reads the shots.
+-- With with_projects, a running prediction stops all of it (generation_in_progress).
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1183,12 +1213,12 @@ declare
   refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
-  where f.id = delete_film.film_id and f.owner_id = auth.uid()
+  where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id)
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('film',
-      exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.own_film(film_id);
+    perform keyframe_private.refuse_changed('film');
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
@@ -2627,14 +2657,13 @@ comment on function keyframe_private.find_successor is 'The first available mode
 create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
-  caller uuid := auth.uid();
   project keyframe.projects;
   chosen keyframe.models;
   asked jsonb;
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
+  where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   wanted.owner_id := project.owner_id;
@@ -3260,7 +3289,7 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- supabase/schemas/30_predictions/60_api.sql
 
--- Functions that api calls for predictions. Row-level security decides, or a definer function checks the owner.
+-- Functions that api calls for predictions.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
@@ -3304,7 +3333,6 @@ begin
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
--- Definer, like create_project; the insert checks whose project it is.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
   request_hash text default null)
@@ -3318,7 +3346,7 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select p.* into started from keyframe.predictions p
-    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
+    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.project_id <> all (keyframe_private.deleted_projects());
     perform keyframe_private.raise_if(not found, 'not_found',
       'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
   else
@@ -3367,7 +3395,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
 
--- Volatile, because it takes a token: PostgREST runs stable functions read-only. Definer, as list_projects.
+-- Volatile, because it takes a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3385,8 +3413,8 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- Checked after the query, so that the planner does not choose an index on the owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
+  -- Asked after the query: in its WHERE, it would go through all predictions of another's project.
+  if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
@@ -3398,21 +3426,20 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
 
-create function keyframe_private.lock_own_prediction(project uuid, prediction uuid)
+create function keyframe_private.own_prediction(project uuid, prediction uuid)
 returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.predictions;
 begin
   select p.* into wanted from keyframe.predictions p
-  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid()
+  where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
   return wanted;
 end $$;
-comment on function keyframe_private.lock_own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
+comment on function keyframe_private.own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
 
--- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3422,7 +3449,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  wanted := keyframe_private.own_prediction(project_id, prediction_id);
   perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
     format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   if not request.replayed then
@@ -3437,7 +3464,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 
--- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3445,7 +3471,7 @@ declare
   changed keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  changed := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  changed := keyframe_private.own_prediction(project_id, prediction_id);
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id
   returning p.* into changed;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
@@ -3455,7 +3481,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
 
--- Definer, because users may not delete predictions. A start locks the frames that it uses: a later one does not find them.
+-- A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3465,8 +3491,8 @@ declare
   refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
-  perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
-  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform from keyframe.projects p where p.id = delete_prediction.project_id and keyframe_private.is_own(p.owner_id) for no key update;
+  wanted := keyframe_private.own_prediction(project_id, prediction_id);
   perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
     'This generation is still running. Cancel it or wait for its end, then delete it.');
   perform keyframe_private.raise_if(exists (
@@ -3485,9 +3511,7 @@ comment on function keyframe.delete_prediction is 'Deletes a prediction of the c
 
 -- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots.
 create function keyframe_private.step_predictions(projects keyframe.projects[])
-returns table (project_id uuid, predictions json) language plpgsql stable security definer set search_path = '' as $$
-declare
-  caller constant uuid := auth.uid();
+returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
   return query
     with steps as materialized (
@@ -3505,7 +3529,6 @@ begin
     from steps s
     join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
     join takes t on t.id = p.project_id
-    where p.owner_id = caller
     group by p.project_id;
 end $$;
 comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
@@ -3523,10 +3546,7 @@ declare
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()
-    and p.deleted_at is null) then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.own_project(project_id);
   -- One statement for each, so that each plan walks along its own index.
   if only_takes then
     page := array(
@@ -5026,7 +5046,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
   perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
     'overlapHours must be from 0 to 72.');
   if not request.replayed then
@@ -5809,29 +5829,23 @@ comment on function keyframe_worker.exchange_deliveries is 'Records the results 
 
 -- supabase/schemas/60_webhooks/40_api.sql
 
--- Functions that api calls for webhook endpoints. Definer: users may not write these tables; managed_endpoint finds the caller's rows.
-
-create function keyframe_private.is_managed(owner uuid)
-returns boolean language sql stable set search_path = '' as $$
-  select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
-$$;
-comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
+-- Functions that api calls for webhook endpoints.
 
 -- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
-create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
+create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.webhook_endpoints;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
-    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
+    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
-  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
+  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
   return wanted;
 end $$;
-comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
+comment on function keyframe_private.own_endpoint is 'The endpoint, if it is the caller''s; otherwise raises not_found.';
 
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
@@ -5857,7 +5871,7 @@ begin
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
       create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
   end if;
-  created := keyframe_private.managed_endpoint(request.resource_id);
+  created := keyframe_private.own_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
     'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
@@ -5877,7 +5891,7 @@ begin
   perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
-  where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
+  where e.owner_id = caller or (e.owner_id is null and by_service); -- an index condition for each half of is_own
   return jsonb_build_object('endpoints', listed, 'rate', rate);
 end $$;
 comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
@@ -5888,7 +5902,7 @@ declare
   rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
-  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.own_endpoint(endpoint_id)), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -5904,7 +5918,7 @@ declare
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  changed := keyframe_private.own_endpoint(endpoint_id, lock => true);
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
@@ -5928,7 +5942,7 @@ declare
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  gone := keyframe_private.own_endpoint(endpoint_id, lock => true);
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
   return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
 exception when sqlstate 'KEYFR' then
@@ -5944,7 +5958,7 @@ declare
   endpoint keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5952,7 +5966,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
 
--- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
+-- Functions that api calls for the deliveries of an endpoint: test, list, read, send again.
 
 create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -5968,22 +5982,22 @@ begin
 end $$;
 comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
 
-create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
+create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.webhook_deliveries;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
-    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
+    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_own(d.owner_id) for update;
   end if;
   select d.* into wanted from keyframe.webhook_deliveries d
-  where d.id = delivery and keyframe_private.is_managed(d.owner_id)
+  where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
   return wanted;
 end $$;
-comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
+comment on function keyframe_private.own_delivery is 'The delivery, if it is the caller''s and its endpoint exists; otherwise raises not_found.';
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -5997,10 +6011,10 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true,
+      'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)), 'replayed', true,
       'rate', request.rate);
   end if;
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
   perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
   insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
   values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
@@ -6026,7 +6040,7 @@ declare
   listed jsonb;
   refused keyframe_private.refusal;
 begin
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
   -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
   -- it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
@@ -6061,7 +6075,7 @@ declare
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
-    'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+    'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(delivery_id)), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -6076,7 +6090,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
+  again := keyframe_private.own_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
     update keyframe.webhook_deliveries d
@@ -6112,7 +6126,7 @@ begin
   end if;
   -- The deletion of the endpoint and its other recoveries wait.
   perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
   perform keyframe_private.take_lock('recovery', endpoint.id);
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
@@ -8043,19 +8057,12 @@ grant execute on function
   keyframe_worker.act_as, keyframe_worker.service_figures
 to service_role;
 
--- What policies and functions call that run with the rights of a user.
+-- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
-  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.rate_state, keyframe_private.take_token,
-  keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed,
-  keyframe_private.film_json, keyframe_private.shots_of, keyframe_private.step_predictions
-to authenticated;
-
--- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
-grant execute on function
-  keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
+  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.resource_of
-to authenticated, service_role;
-grant execute on function keyframe_private.claims_for_server to service_role;
+to authenticated;
+grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller
 
 -- supabase/schemas/99_time_limits.sql
 

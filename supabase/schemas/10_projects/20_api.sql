@@ -1,7 +1,17 @@
--- Functions that api calls for projects. The lists are definer functions with the owner in their query: under a policy no condition on a
--- step may use an index (enum_eq is not leakproof), and the planner may read all rows of an owner for one page.
+-- Functions that api calls for projects. All are definers: an Idempotency-Key has an identifier before the row exists, which users may not
+-- choose, and under a policy no condition on a step may use an index (enum_eq is not leakproof).
 
--- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
+create function keyframe_private.own_project(project uuid)
+returns keyframe.projects language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.projects;
+begin
+  select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_project is 'The project, if it is the caller''s; otherwise raises not_found.';
+
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
   request_hash text default null, film_id uuid default null)
@@ -14,7 +24,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
+    select p.* into created from keyframe.projects p 
+    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
     perform keyframe_private.raise_if(not found, 'not_found',
       'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
@@ -88,14 +99,13 @@ end $$;
 comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
 
 create function keyframe.read_project(project_id uuid)
-returns json language plpgsql volatile security invoker set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  wanted := keyframe_private.own_project(project_id);
   return json_build_object(
     'project', to_json(wanted), 'predictions',
       coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
@@ -106,20 +116,17 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
-create function keyframe_private.refuse_changed(kind text, is_own boolean)
+create function keyframe_private.refuse_changed(kind text)
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if is_own then
-    perform keyframe_private.raise_error('precondition_failed',
-      format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
-  end if;
-  perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
+  perform keyframe_private.raise_error('precondition_failed',
+    format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
-comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
+comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film that has another version.';
 
 -- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
-returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   changed keyframe.projects;
   refused keyframe_private.refusal;
@@ -130,10 +137,12 @@ begin
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
       c.selected_last_frame_id, c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
-  where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  where p.id = update_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
+    perform keyframe_private.own_project(project_id);
+    perform keyframe_private.refuse_changed('project');
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 exception when sqlstate 'KEYFR' then
@@ -144,17 +153,19 @@ comment on function keyframe.update_project is 'Changes the caller''s project. E
 
 -- `versions` as for update_project. Triggers refuse it while a prediction runs, and queue the files for removal.
 create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
-returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p
-  where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
+    perform keyframe_private.own_project(project_id);
+    perform keyframe_private.refuse_changed('project');
   end if;
   delete from keyframe.projects p where p.id = wanted.id;
   return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
@@ -182,6 +193,17 @@ begin
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
+create function keyframe_private.own_film(film uuid)
+returns keyframe.films language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.films;
+begin
+  select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
+
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -193,7 +215,7 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
+    select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
       'The film this Idempotency-Key created has been deleted since. Send a new key.');
   else
@@ -228,15 +250,14 @@ end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
 
 create function keyframe.read_film(film_id uuid)
-returns json language plpgsql volatile security invoker set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
-  select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
   if cardinality(shots) >= keyframe_private.projects_per_token() then
     rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
@@ -293,12 +314,12 @@ declare
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
-  where f.id = update_film.film_id and f.owner_id = auth.uid()
+  where f.id = update_film.film_id and keyframe_private.is_own(f.owner_id)
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('film',
-      exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.own_film(film_id);
+    perform keyframe_private.refuse_changed('film');
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -309,9 +330,9 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project. Definer: users may not write positions.';
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
 
--- With with_projects, a running prediction stops all of it (generation_in_progress). Definer: locks the film before it reads the shots.
+-- With with_projects, a running prediction stops all of it (generation_in_progress).
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -322,12 +343,12 @@ declare
   refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
-  where f.id = delete_film.film_id and f.owner_id = auth.uid()
+  where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id)
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('film',
-      exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.own_film(film_id);
+    perform keyframe_private.refuse_changed('film');
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);

@@ -209,7 +209,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
   perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
     'overlapHours must be from 0 to 72.');
   if not request.replayed then
