@@ -242,15 +242,14 @@ begin
 end $$;
 comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
 
--- The next page follows (before_created_at, before_id). `only_takes` leaves out those that have not succeeded.
+-- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out those that have not succeeded.
 create function keyframe.list_predictions(
-  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20, before_created_at timestamptz default null,
-  before_id uuid default null, only_takes boolean default false, with_hidden boolean default false)
+  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20,
+  before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  only_takes boolean default false, with_hidden boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  first_time timestamptz := coalesce(before_created_at, 'infinity');
-  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
@@ -265,7 +264,7 @@ begin
         select p as take, p.created_at, p.id from keyframe.predictions p
         where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
           and (with_hidden or not p.hidden)
-          and (p.created_at, p.id) < (first_time, first_id)
+          and (p.created_at, p.id) < (before_created_at, before_id)
         order by p.created_at desc, p.id desc
         limit least(max_rows, 101)
       ) t
@@ -275,14 +274,14 @@ begin
     page := array(
       select p from keyframe.predictions p
       where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
-        and (p.created_at, p.id) < (first_time, first_id)
+        and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   else
     page := array(
       select p from keyframe.predictions p
       where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
-        and (p.created_at, p.id) < (first_time, first_id)
+        and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;

@@ -200,8 +200,8 @@ end $$;
 comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller, also when its event_types exclude it, but not when it is disabled.';
 
 create function keyframe.list_webhook_deliveries(
-  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20, before_created_at timestamptz default null,
-  before_id uuid default null, event_type text default null)
+  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20,
+  before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', event_type text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -210,8 +210,7 @@ declare
   refused keyframe_private.refusal;
 begin
   endpoint := keyframe_private.own_endpoint(endpoint_id);
-  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
-  -- it starts at infinity, so that every plan is such a walk.
+  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
     '[]') into listed
   from (
@@ -222,8 +221,8 @@ begin
       else array[list_webhook_deliveries.event_type] end) as asked (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type and (d.created_at, d.id)
-        < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type
+        and (d.created_at, d.id) < (before_created_at, before_id)
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
     ) w
