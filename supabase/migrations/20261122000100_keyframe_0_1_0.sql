@@ -332,12 +332,10 @@ end $$;
 
 -- Each version's migration adds its row. health() reads it, and so does a deployment.
 create table keyframe_private.installation (
-  version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$'),
-  installed_at timestamptz not null default now()
+  version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$')
 );
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
-comment on column keyframe_private.installation.installed_at is 'When the version''s migration was applied.';
 
 -- supabase/schemas/00_foundation/40_requests.sql
 
@@ -569,6 +567,15 @@ begin
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
+-- The functions of the API are definers, so each asks this of a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
+-- to use an index; the planner never uses one for this.
+create function keyframe_private.is_own(owner uuid)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return case when auth.role() = 'service_role' then owner is null else coalesce(owner = auth.uid(), false) end;
+end $$;
+comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
+
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
 create table keyframe_private.idempotency_keys (
@@ -659,7 +666,6 @@ comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
-comment on column keyframe.films.created_at is 'When it was created.';
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
@@ -715,7 +721,6 @@ comment on table keyframe.projects is 'One shot. Owned by the user who created i
 comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
-comment on column keyframe.projects.created_at is 'When it was created.';
 comment on column keyframe.projects.updated_at is 'The project''s version: moves with every change.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
@@ -761,13 +766,16 @@ $$;
 comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
 
 -- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so no two shots get one place.
-create function keyframe_private.enter_film()
+create function keyframe_private.change_film()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
   shots record;
 begin
-  if tg_op = 'UPDATE' then
+  if tg_op <> 'INSERT' then
     update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  end if;
+  if tg_op = 'DELETE' then
+    return null;
   end if;
   new.film_position := null;
   if new.film_id is null then
@@ -782,13 +790,6 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.stamp_film_of_deleted_shot()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  update keyframe.films f set updated_at = now() where f.id = old.film_id;
-  return null;
-end $$;
-
 create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
 comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
 
@@ -801,9 +802,13 @@ begin
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
--- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled.
-create function keyframe_private.guard_project_deletion()
+-- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled. With more predictions
+-- than one request may delete, the owner no longer sees the project, and delete_parts deletes it.
+create function keyframe_private.delete_by_user()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
 begin
   if auth.uid() is null or pg_trigger_depth() > 1 then
     return old;
@@ -818,19 +823,6 @@ begin
     join keyframe.predictions p on p.id = i.prediction_id
     where source.project_id = old.id and p.completed_at is null), 'generation_in_progress',
     'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.');
-  return old;
-end $$;
-
--- More predictions than one request may delete: delete_parts deletes the rest. The owner no longer sees the project.
-create function keyframe_private.delete_in_parts()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
-  more integer;
-begin
-  if auth.uid() is null or pg_trigger_depth() > 1 then
-    return old;
-  end if;
   more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
   if before + more <= 1000 then
     perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
@@ -857,12 +849,22 @@ begin
 end $$;
 comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';
 
--- supabase/schemas/10_projects/20_api.sql
+-- supabase/schemas/10_projects/20_project_api.sql
 
--- Functions that api calls for projects. The lists are definer functions with the owner in their query: under a policy no condition on a
--- step may use an index (enum_eq is not leakproof), and the planner may read all rows of an owner for one page.
+-- Functions that api calls for projects. All are definers: an Idempotency-Key has an identifier before the row exists, which users may not
+-- choose, and under a policy no condition on a step may use an index (enum_eq is not leakproof).
 
--- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
+create function keyframe_private.own_project(project uuid)
+returns keyframe.projects language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.projects;
+begin
+  select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_project is 'The project, if it is the caller''s; otherwise raises not_found.';
+
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
   request_hash text default null, film_id uuid default null)
@@ -875,7 +877,8 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
+    select p.* into created from keyframe.projects p 
+    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
     perform keyframe_private.raise_if(not found, 'not_found',
       'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
@@ -898,26 +901,24 @@ returns integer language sql immutable set search_path = '' as $$
 $$;
 comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions.';
 
--- The next page follows (before_created_at, before_id). A search looks at 5,000 projects (about 10 ms); `searched_until` is the last of
--- them if the page is not full. With predictions it costs one token more for each ten projects.
+-- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search looks
+-- at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token more
+-- for each ten projects.
 create function keyframe.list_projects(
-  max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
-  with_predictions boolean default false, search text default '')
+  max_rows integer default 20, before_created_at timestamptz default 'infinity',
+  before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', with_predictions boolean default false, search text default '')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted integer := least(max_rows, 101);
   looked_at integer := case when search = '' then wanted else 5000 end;
-  -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
-  first_time timestamptz := coalesce(before_created_at, 'infinity');
-  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   matches keyframe.projects[];
   searched_until json;
 begin
   matches := array(
     select row(l.*)::keyframe.projects from (
       select p.* from keyframe.projects p
-      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
       limit looked_at
     ) l
@@ -930,7 +931,7 @@ begin
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
       select p.created_at, p.id from keyframe.projects p
-      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
       offset looked_at - 1 limit 1
     ) l;
@@ -949,14 +950,13 @@ end $$;
 comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
 
 create function keyframe.read_project(project_id uuid)
-returns json language plpgsql volatile security invoker set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  wanted := keyframe_private.own_project(project_id);
   return json_build_object(
     'project', to_json(wanted), 'predictions',
       coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
@@ -967,20 +967,17 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
-create function keyframe_private.refuse_changed(kind text, is_own boolean)
+create function keyframe_private.refuse_changed(kind text)
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  if is_own then
-    perform keyframe_private.raise_error('precondition_failed',
-      format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
-  end if;
-  perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
+  perform keyframe_private.raise_error('precondition_failed',
+    format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
-comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
+comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film that has another version.';
 
 -- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
-returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   changed keyframe.projects;
   refused keyframe_private.refusal;
@@ -991,10 +988,12 @@ begin
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
       c.selected_last_frame_id, c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
-  where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  where p.id = update_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
+    perform keyframe_private.own_project(project_id);
+    perform keyframe_private.refuse_changed('project');
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 exception when sqlstate 'KEYFR' then
@@ -1005,17 +1004,19 @@ comment on function keyframe.update_project is 'Changes the caller''s project. E
 
 -- `versions` as for update_project. Triggers refuse it while a prediction runs, and queue the files for removal.
 create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
-returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p
-  where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
+    perform keyframe_private.own_project(project_id);
+    perform keyframe_private.refuse_changed('project');
   end if;
   delete from keyframe.projects p where p.id = wanted.id;
   return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
@@ -1024,6 +1025,8 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';
+
+-- supabase/schemas/10_projects/30_film_api.sql
 
 -- Functions that api calls for films, one call per request.
 
@@ -1043,6 +1046,17 @@ begin
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
+create function keyframe_private.own_film(film uuid)
+returns keyframe.films language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.films;
+begin
+  select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
+
 create function keyframe.create_film(
   title text, description text default '', idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1054,7 +1068,7 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
+    select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
       'The film this Idempotency-Key created has been deleted since. Send a new key.');
   else
@@ -1070,15 +1084,14 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.create_film is 'Creates a film of the caller, without shots.';
 
-create function keyframe.list_films(max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null)
+create function keyframe.list_films(
+  max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  first_time timestamptz := coalesce(before_created_at, 'infinity');
-  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.films[] := array(
     select f from keyframe.films f
-    where f.owner_id = auth.uid() and (f.created_at, f.id) < (first_time, first_id)
+    where f.owner_id = auth.uid() and (f.created_at, f.id) < (before_created_at, before_id)
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
 begin
@@ -1089,15 +1102,14 @@ end $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
 
 create function keyframe.read_film(film_id uuid)
-returns json language plpgsql volatile security invoker set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
-  select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
   if cardinality(shots) >= keyframe_private.projects_per_token() then
     rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
@@ -1154,12 +1166,12 @@ declare
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
-  where f.id = update_film.film_id and f.owner_id = auth.uid()
+  where f.id = update_film.film_id and keyframe_private.is_own(f.owner_id)
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed('film',
-      exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.own_film(film_id);
+    perform keyframe_private.refuse_changed('film');
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -1170,9 +1182,9 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project. Definer: users may not write positions.';
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
 
--- With with_projects, a running prediction stops all of it (generation_in_progress). Definer: locks the film before it reads the shots.
+-- With with_projects, a running prediction stops all of it (generation_in_progress).
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -1183,12 +1195,12 @@ declare
   refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
-  where f.id = delete_film.film_id and f.owner_id = auth.uid()
+  where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id)
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed('film',
-      exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
+    perform keyframe_private.own_film(film_id);
+    perform keyframe_private.refuse_changed('film');
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
@@ -1830,7 +1842,6 @@ comment on column keyframe.predictions.output_height is 'In pixels; null: the fi
 comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
-comment on column keyframe.predictions.updated_at is 'When it last changed.';
 comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
@@ -2115,7 +2126,6 @@ create table keyframe_private.provider_submits (
     and cost_micros between 0 and 1000000000000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
-comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
 comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
 comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
@@ -2143,7 +2153,6 @@ comment on column keyframe_private.provider_submits.cost_state is 'held: it has 
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
-create index provider_submits_owner_id_idx on keyframe_private.provider_submits (owner_id, created_at);
 create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
 create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
@@ -2627,14 +2636,13 @@ comment on function keyframe_private.find_successor is 'The first available mode
 create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
-  caller uuid := auth.uid();
   project keyframe.projects;
   chosen keyframe.models;
   asked jsonb;
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
+  where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   wanted.owner_id := project.owner_id;
@@ -3260,7 +3268,7 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- supabase/schemas/30_predictions/60_api.sql
 
--- Functions that api calls for predictions. Row-level security decides, or a definer function checks the owner.
+-- Functions that api calls for predictions.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
@@ -3304,7 +3312,6 @@ begin
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
--- Definer, like create_project; the insert checks whose project it is.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
   request_hash text default null)
@@ -3318,7 +3325,7 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select p.* into started from keyframe.predictions p
-    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
+    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.project_id <> all (keyframe_private.deleted_projects());
     perform keyframe_private.raise_if(not found, 'not_found',
       'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
   else
@@ -3367,7 +3374,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
 
--- Volatile, because it takes a token: PostgREST runs stable functions read-only. Definer, as list_projects.
+-- Volatile, because it takes a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3385,8 +3392,8 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- Checked after the query, so that the planner does not choose an index on the owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
+  -- Asked after the query: in its WHERE, it would go through all predictions of another's project.
+  if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
@@ -3398,21 +3405,20 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
 
-create function keyframe_private.lock_own_prediction(project uuid, prediction uuid)
+create function keyframe_private.own_prediction(project uuid, prediction uuid)
 returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.predictions;
 begin
   select p.* into wanted from keyframe.predictions p
-  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid()
+  where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
   return wanted;
 end $$;
-comment on function keyframe_private.lock_own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
+comment on function keyframe_private.own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
 
--- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -3422,7 +3428,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  wanted := keyframe_private.own_prediction(project_id, prediction_id);
   perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
     format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   if not request.replayed then
@@ -3437,7 +3443,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 
--- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3445,7 +3450,7 @@ declare
   changed keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  changed := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  changed := keyframe_private.own_prediction(project_id, prediction_id);
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id
   returning p.* into changed;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
@@ -3455,7 +3460,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
 
--- Definer, because users may not delete predictions. A start locks the frames that it uses: a later one does not find them.
+-- A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -3465,8 +3470,8 @@ declare
   refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
-  perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
-  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform from keyframe.projects p where p.id = delete_prediction.project_id and keyframe_private.is_own(p.owner_id) for no key update;
+  wanted := keyframe_private.own_prediction(project_id, prediction_id);
   perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
     'This generation is still running. Cancel it or wait for its end, then delete it.');
   perform keyframe_private.raise_if(exists (
@@ -3485,9 +3490,7 @@ comment on function keyframe.delete_prediction is 'Deletes a prediction of the c
 
 -- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots.
 create function keyframe_private.step_predictions(projects keyframe.projects[])
-returns table (project_id uuid, predictions json) language plpgsql stable security definer set search_path = '' as $$
-declare
-  caller constant uuid := auth.uid();
+returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
   return query
     with steps as materialized (
@@ -3505,28 +3508,23 @@ begin
     from steps s
     join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
     join takes t on t.id = p.project_id
-    where p.owner_id = caller
     group by p.project_id;
 end $$;
 comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
 
--- The next page follows (before_created_at, before_id). `only_takes` leaves out those that have not succeeded.
+-- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out those that have not succeeded.
 create function keyframe.list_predictions(
-  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20, before_created_at timestamptz default null,
-  before_id uuid default null, only_takes boolean default false, with_hidden boolean default false)
+  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20,
+  before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  only_takes boolean default false, with_hidden boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  first_time timestamptz := coalesce(before_created_at, 'infinity');
-  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()
-    and p.deleted_at is null) then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.own_project(project_id);
   -- One statement for each, so that each plan walks along its own index.
   if only_takes then
     page := array(
@@ -3536,7 +3534,7 @@ begin
         select p as take, p.created_at, p.id from keyframe.predictions p
         where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
           and (with_hidden or not p.hidden)
-          and (p.created_at, p.id) < (first_time, first_id)
+          and (p.created_at, p.id) < (before_created_at, before_id)
         order by p.created_at desc, p.id desc
         limit least(max_rows, 101)
       ) t
@@ -3546,14 +3544,14 @@ begin
     page := array(
       select p from keyframe.predictions p
       where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
-        and (p.created_at, p.id) < (first_time, first_id)
+        and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   else
     page := array(
       select p from keyframe.predictions p
       where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
-        and (p.created_at, p.id) < (first_time, first_id)
+        and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;
@@ -3583,7 +3581,6 @@ create unlogged table keyframe_private.kicks (
   constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
 );
 comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.kicks.id is 'In the order of the kicks.';
 comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
 comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
 comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
@@ -4438,10 +4435,8 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   budget record;
 begin
-  if not exists (select from keyframe_private.settings) then
-    perform keyframe_private.raise_error('spending_stopped',
-      'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
-  end if;
+  perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
+    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
@@ -4471,7 +4466,6 @@ create table keyframe_private.exhausted_budgets (
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
-comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
 comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
 comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
@@ -4588,7 +4582,6 @@ create table keyframe_private.daily_costs (
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
-comment on column keyframe_private.daily_costs.id is 'Names the row alone.';
 comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
@@ -4614,7 +4607,6 @@ create table keyframe_private.project_costs (
   unknown_micros bigint not null
 );
 comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
-comment on column keyframe_private.project_costs.id is 'Names the row alone.';
 comment on column keyframe_private.project_costs.owner_id is 'The owner.';
 comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.project_costs.project_id is 'The project.';
@@ -4632,16 +4624,7 @@ from keyframe_private.daily_costs c
 union all
 select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
 from keyframe_private.daily_costs c where not c.is_merged;
-comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
-comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
-comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
-comment on column keyframe_private.costs.step is 'What they make.';
-comment on column keyframe_private.costs.model is 'Which model makes it.';
-comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
-comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.costs.settled_micros is 'Cost of ended submits.';
-comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
+comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Those without an owner have what everybody''s cost.';
 
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$
@@ -4858,7 +4841,6 @@ comment on column keyframe.webhook_endpoints.description is 'One line, for peopl
 comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
 comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
 comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
-comment on column keyframe.webhook_endpoints.updated_at is 'When it last changed.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
@@ -4892,9 +4874,8 @@ create function keyframe_private.limit_endpoints()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.take_lock('endpoints', new.owner_id);
-  if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
-    perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
-  end if;
+  perform keyframe_private.raise_if((select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20,
+    'invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   return new;
 end $$;
 
@@ -4936,7 +4917,6 @@ create table keyframe_private.webhook_secrets (
   expires_at timestamptz
 );
 comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
-comment on column keyframe_private.webhook_secrets.id is 'Names the row alone.';
 comment on column keyframe_private.webhook_secrets.endpoint_id is 'The endpoint that it signs for.';
 comment on column keyframe_private.webhook_secrets.vault_secret_id is 'Its id in vault.secrets.';
 comment on column keyframe_private.webhook_secrets.created_at is 'When it became the current one.';
@@ -4967,10 +4947,8 @@ end $$;
 create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id) then
-    perform keyframe_private.raise_error('invalid_request',
-      'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
-  end if;
+  perform keyframe_private.raise_if(exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id),
+    'invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
   perform keyframe_private.add_webhook_secret(new.id);
   return null;
 end $$;
@@ -5006,10 +4984,9 @@ begin
     -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
-    if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
-      perform keyframe_private.raise_error('invalid_request',
-        'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
-    end if;
+    perform keyframe_private.raise_if((select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3,
+      'invalid_request',
+      'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
     update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
@@ -5026,7 +5003,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
   perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
     'overlapHours must be from 0 to 72.');
   if not request.replayed then
@@ -5112,7 +5089,6 @@ comment on column keyframe.webhook_deliveries.id is 'In the order of their inser
 comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
 comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
 comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
-comment on column keyframe.webhook_deliveries.created_at is 'When it was inserted.';
 comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
 comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
 comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
@@ -5145,7 +5121,6 @@ create table keyframe.webhook_attempts (
   constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
 ) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
 comment on table keyframe.webhook_attempts is 'One request of a delivery.';
-comment on column keyframe.webhook_attempts.id is 'In the order of their recording.';
 comment on column keyframe.webhook_attempts.delivery_id is 'The delivery that was tried.';
 comment on column keyframe.webhook_attempts.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_attempts.attempt is '1 for the first request of the delivery.';
@@ -5196,10 +5171,9 @@ begin
     data := data || jsonb_build_object(
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
-  if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
-    perform keyframe_private.raise_error('invalid_request',
-      'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
-  end if;
+  perform keyframe_private.raise_if(
+    not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data), 'invalid_request',
+    'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
   return null;
 end $$;
 
@@ -5351,7 +5325,6 @@ create table keyframe_private.lane_arrivals (
   lane_id uuid not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
-comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
 comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
 
 -- Deliveries come, somebody makes some pending again, or an endpoint is enabled. The owner of a delivery is that of its endpoint.
@@ -5503,24 +5476,35 @@ begin
 end $$;
 comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more, and which lanes it tried to write.';
 
--- The endpoints of a lane take turns. `lanes`: as `held` of claim_deliveries. The bodies have at most max_bytes, the first of each lane
--- first. plan_cache_mode: a session would keep a plan that was made while the tables were small.
-create function keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamptz)
+-- supabase/schemas/60_webhooks/40_claims.sql
+
+-- Claiming lanes, and what a worker sends of them.
+
+-- What a worker says of a lane that it leases. sending: the deliveries that it has. room: how many more it takes of each endpoint; null: of
+-- a lane that it has just taken. most: how many more in all. pause_ms: how long the lane rests when it is released.
+create type keyframe_private.leased_lane as (
+  lane_id uuid, token uuid, sending uuid[], room jsonb, most integer, pause_ms integer);
+
+-- A lane that is taken brings all that is due up to small_lane, otherwise two: turns are short.
+create type keyframe_private.claim_request as (
+  lanes keyframe_private.leased_lane[], max_lanes integer, small_lane integer, max_bytes integer, lease_seconds integer);
+
+-- The endpoints of a lane take turns. The bodies have at most max_bytes, the first of each lane first. plan_cache_mode: a session would keep
+-- a plan that was made while the tables were small.
+create function keyframe_private.fill_lanes(lanes keyframe_private.leased_lane[], max_bytes integer, at timestamptz)
 returns table (lane_id uuid, endpoint json) language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
 begin
-  lanes := (select jsonb_agg(l) from jsonb_array_elements(lanes) l where (l ->> 'most')::integer > 0);
-  if lanes is null then
+  if not exists (select from unnest(lanes) l where l.most > 0) then
     return; -- planning takes longer than most calls
   end if;
   return query
-  with lane as (
-    select l.* from jsonb_to_recordset(lanes) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
-  ), endpoint as (
-    select l.*, e.* from lane l
+  with endpoint as (
+    select l.*, e.* from unnest(lanes) l
     cross join lateral (
       select w.id as endpoint_id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
       from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
       offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
+    where l.most > 0
   ), due as (
     select e.*, d.*,
       row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth,
@@ -5550,91 +5534,112 @@ begin
 end $$;
 comment on function keyframe_private.fill_lanes is 'What lanes send next: a row for each endpoint that has something due.';
 
--- held: [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the deliveries that the worker has, how
--- many more it takes of an endpoint and of the lane, and the lane's rest when it is given back. A lane brings all that is due up to
--- small_lane, otherwise two: turns are short. What others have locked is left to the next call.
-create function keyframe_private.claim_deliveries(
-  held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz, one_by_one boolean)
-returns json language plpgsql volatile set search_path = '' as $$
+-- Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
+create function keyframe_private.take_lanes(
+  asked keyframe_private.claim_request, at timestamptz, one_by_one boolean,
+  out taken keyframe_private.leased_lane[], out others_wait boolean, out tried uuid[])
+language plpgsql volatile set search_path = '' as $$
 declare
-  -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
-  held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  any_aside constant boolean := keyframe_private.is_any_aside('lane');
-  -- They are left as they are: the worker neither keeps nor loses one that it holds. Looked up one by one: many others may be set aside.
-  aside constant uuid[] := array(select h from unnest(held_ids) h where any_aside and keyframe_private.is_set_aside('lane', h::text, at));
-  tried uuid[] := held_ids;
   wanted keyframe_private.lanes[];
   written uuid[];
-  own jsonb; -- lanes that are the worker's, in the form of held
-  taken jsonb := '[]';
-  others_wait boolean := false;
-  endpoints json;
-  kept uuid[]; -- own lanes of which the worker has something: deliveries to send, or that it is sending
 begin
-  -- 1. Locks the held lanes that are still the worker's, before any query for deliveries: that sees all arrivals that others have read.
-  own := (
-    select coalesce(jsonb_agg(m.lane), '[]') from (
-      select h.lane from keyframe_private.lanes l
-      join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
-      where l.id = any (held_ids) and l.id <> all (aside) for update of l skip locked) m);
+  select r.may_be_more, r.tried into others_wait, tried from keyframe_private.read_arrivals(at, one_by_one) r;
+  wanted := array(
+    select row(d.id, at + make_interval(secs => asked.lease_seconds), at, gen_random_uuid())::keyframe_private.lanes
+    from keyframe_private.lanes d
+    where d.due_at <= at and d.id <> all (array(select l.lane_id from unnest(asked.lanes) l))
+      and not keyframe_private.is_set_aside('lane', d.id::text, at)
+    order by d.due_at limit asked.max_lanes for update skip locked);
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  taken := array(
+    select row(w.id, w.token, '{}', null, asked.small_lane, null)::keyframe_private.leased_lane
+    from unnest(wanted) w where w.id = any (written));
+  others_wait := others_wait or cardinality(wanted) = asked.max_lanes;
+  tried := tried || array(select w.id from unnest(wanted) w);
+end $$;
+comment on function keyframe_private.take_lanes is 'Leases free lanes; returns also whether others wait for a turn, and which lanes it tried to write.';
 
-  -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
-  if max_lanes > 0 then
-    select r.may_be_more, held_ids || r.tried into others_wait, tried from keyframe_private.read_arrivals(at, one_by_one) r;
-    wanted := array(
-      select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
-      where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)
-      order by d.due_at limit max_lanes for update skip locked);
-    tried := tried || array(select w.id from unnest(wanted) w);
-    written := keyframe_private.write_lanes(wanted, one_by_one);
-    taken := (
-      select coalesce(jsonb_agg(jsonb_build_object('lane_id', w.id, 'token', w.token, 'sending', '[]'::jsonb, 'most', small_lane)), '[]')
-      from unnest(wanted) w where w.id = any (written));
-    others_wait := others_wait or cardinality(wanted) = max_lanes;
+-- Due with their next delivery, behind the lanes that were served before them, not before their pause ends.
+create function keyframe_private.release_lanes(released keyframe_private.leased_lane[], at timestamptz, one_by_one boolean)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.write_lanes(array(
+    select row(l.id, greatest(least(l.served_at, at), at + nullif(r.pause_ms, 0) * interval '1 millisecond', coalesce((
+      select min(d.next_attempt_at) from keyframe.webhook_endpoints e
+      cross join lateral (
+        select p.next_attempt_at from keyframe.webhook_deliveries p
+        where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
+      where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity')), l.served_at, null)::keyframe_private.lanes
+    from keyframe_private.lanes l
+    join unnest(released) r on r.lane_id = l.id
+    where l.id = any (array(select o.lane_id from unnest(released) o))), one_by_one); -- looked up one by one
+end $$;
+comment on function keyframe_private.release_lanes is 'Gives lanes back that this transaction has locked.';
+
+-- A lease is written when a third of it has passed.
+create function keyframe_private.renew_lanes(ids uuid[], lease interval, at timestamptz, one_by_one boolean)
+returns uuid[] language plpgsql volatile set search_path = '' as $$
+declare
+  wanted constant keyframe_private.lanes[] := array(
+    select row(l.id, at + lease, l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (ids) and l.due_at < at + lease * 2 / 3);
+  written constant uuid[] := keyframe_private.write_lanes(wanted, one_by_one);
+begin
+  return array(select i.id from unnest(ids) i (id) where i.id = any (written) or i.id <> all (array(select w.id from unnest(wanted) w)));
+end $$;
+comment on function keyframe_private.renew_lanes is 'Renews leases; returns the lanes whose lease holds.';
+
+-- What others have locked or is set aside is left as it is: a worker neither keeps nor loses such a lane.
+create function keyframe_private.claim_deliveries(asked keyframe_private.claim_request, at timestamptz, one_by_one boolean)
+returns json language plpgsql volatile set search_path = '' as $$
+declare
+  lease constant interval := make_interval(secs => asked.lease_seconds);
+  asked_ids constant uuid[] := array(select l.lane_id from unnest(asked.lanes) l);
+  any_aside constant boolean := keyframe_private.is_any_aside('lane');
+  -- Looked up one by one: many others may be set aside.
+  aside constant uuid[] := array(select i from unnest(asked_ids) i where any_aside and keyframe_private.is_set_aside('lane', i::text, at));
+  own keyframe_private.leased_lane[];
+  taken keyframe_private.leased_lane[] := '{}';
+  others_wait boolean := false;
+  tried uuid[] := '{}';
+  endpoints json;
+  kept uuid[]; -- the worker has something of them: deliveries to send, or that it is sending
+begin
+  -- Locks those that are still the worker's before any query for deliveries, which then sees all arrivals that others have read. With
+  -- `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
+  own := array(
+    select a from keyframe_private.lanes l join unnest(asked.lanes) a on a.lane_id = l.id and a.token = l.token
+    where l.id = any (asked_ids) and l.id <> all (aside) for update of l skip locked);
+  if asked.max_lanes > 0 then
+    select t.* into taken, others_wait, tried from keyframe_private.take_lanes(asked, at, one_by_one) t;
   end if;
 
-  -- 3. Fills the taken lanes, and those it held unless others wait.
+  -- Those it had before get nothing while others wait.
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
-  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, max_bytes, at) f;
+  from keyframe_private.fill_lanes(case when others_wait then taken else taken || own end, asked.max_bytes, at) f;
   own := own || taken;
-  kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
-
-  -- 4. Releases the others: due with their next delivery, behind the lanes that were served before them, not before their pause ends.
-  perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
-    select min(d.next_attempt_at) from keyframe.webhook_endpoints e
-    cross join lateral (
-      select p.next_attempt_at from keyframe.webhook_deliveries p
-      where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
-    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity')), l.served_at, null)::keyframe_private.lanes
-  from keyframe_private.lanes l, (
-    select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
-    from jsonb_array_elements(own) o) r
-  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)),
-    one_by_one);
-
-  -- 5. Renews the leases of the kept lanes.
-  wanted := array(
-    select row(l.id, at + lease, l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
-    where l.id = any (kept) and l.due_at < at + lease * 2 / 3);
-  written := keyframe_private.write_lanes(wanted, one_by_one);
-  kept := array(select k.id from unnest(kept) k (id) where k.id = any (written) or k.id <> all (array(select w.id from unnest(wanted) w)));
+  kept := kept || array(select o.lane_id from unnest(own) o where o.sending <> '{}');
+  perform keyframe_private.release_lanes(array(select o from unnest(own) o where o.lane_id <> all (kept)), at, one_by_one);
+  kept := keyframe_private.renew_lanes(kept, lease, at, one_by_one);
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
     'set_aside', (
       select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
-      from (select distinct t from unnest(tried) t where t <> all (aside)) t
+      from (select distinct t from unnest(asked_ids || tried) t where t <> all (aside)) t
       cross join lateral (
         select a.* from keyframe_private.set_aside a where a.kind = 'lane' and a.subject = t.t::text and a.next_try_at > at offset 0) s),
-    'lost', (
-      select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
-      where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
+    'lost', array(
+      select a.lane_id from unnest(asked.lanes) a
+      where (select l.token = a.token from keyframe_private.lanes l where l.id = a.lane_id) is not true),
     'max_open', (
       select coalesce(json_object_agg(e.id, case when e.failing_since is null then e.max_in_flight else 1 end), '{}')
       from keyframe.webhook_endpoints e
-      where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
+      where e.enabled and e.id = any (array(select jsonb_object_keys(a.room)::uuid from unnest(asked.lanes) a))));
 end $$;
-comment on function keyframe_private.claim_deliveries is 'Claims deliveries for one worker.';
+comment on function keyframe_private.claim_deliveries is 'Claims deliveries for one worker: releases its lanes without any, renews its others, and takes free ones.';
+
+-- supabase/schemas/60_webhooks/50_recording.sql
 
 -- Recording the results of requests in batches, and scheduling retries.
 
@@ -5760,17 +5765,18 @@ begin
 end $$;
 comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
--- heartbeat_ms null: the worker does not claim. one_by_one: after a call that failed. The time limit is below the worker's own, so that
--- what it sets aside is committed. A claim that fails leaves recorded what is recorded.
+-- claim: a keyframe_private.claim_request. heartbeat_ms null: the worker does not claim again. one_by_one: after a call that failed. The time
+-- limit is below the worker's own, so that what it sets aside is committed. A claim that fails leaves recorded what is recorded.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
-  wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000,
-  one_by_one boolean default false)
+  results jsonb, claim jsonb, heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}',
+  at timestamptz default now(), one_by_one boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
+  asked keyframe_private.claim_request := jsonb_populate_record(row('{}', 0, 8, 2000000, 10)::keyframe_private.claim_request, claim);
   recorded integer := 0;
   unrecorded jsonb := '[]';
-  claim json;
+  done uuid[];
+  claimed json;
   claim_error text;
 begin
   if results = '[]' then
@@ -5781,9 +5787,12 @@ begin
   else
     select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at, one_by_one) r;
     -- What is recorded is no longer being sent.
-    select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
-    from jsonb_array_elements(held) h, (select array(
-      select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
+    done := array(
+      select (r ->> 'id')::uuid from jsonb_array_elements(results) r except select (u ->> 'id')::uuid from jsonb_array_elements(unrecorded) u);
+    asked.lanes := array(
+      select row(l.lane_id, l.token, array(select s from unnest(l.sending) s where s <> all (done)), l.room, l.most,
+        l.pause_ms)::keyframe_private.leased_lane
+      from unnest(asked.lanes) l);
   end if;
   begin
     if keyframe_private.is_out_of_time() then
@@ -5792,8 +5801,7 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at,
-      one_by_one);
+    claimed := keyframe_private.claim_deliveries(asked, at, one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -5803,35 +5811,29 @@ begin
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;
-  return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
+  return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claimed, 'claim_error', claim_error);
 end $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';
 
--- supabase/schemas/60_webhooks/40_api.sql
+-- supabase/schemas/60_webhooks/60_api.sql
 
--- Functions that api calls for webhook endpoints. Definer: users may not write these tables; managed_endpoint finds the caller's rows.
-
-create function keyframe_private.is_managed(owner uuid)
-returns boolean language sql stable set search_path = '' as $$
-  select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
-$$;
-comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
+-- Functions that api calls for webhook endpoints.
 
 -- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
-create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
+create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.webhook_endpoints;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
-    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
+    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
-  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
+  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
   return wanted;
 end $$;
-comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
+comment on function keyframe_private.own_endpoint is 'The endpoint, if it is the caller''s; otherwise raises not_found.';
 
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
@@ -5857,7 +5859,7 @@ begin
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
       create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
   end if;
-  created := keyframe_private.managed_endpoint(request.resource_id);
+  created := keyframe_private.own_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
     'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
@@ -5877,7 +5879,7 @@ begin
   perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
-  where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
+  where e.owner_id = caller or (e.owner_id is null and by_service); -- an index condition for each half of is_own
   return jsonb_build_object('endpoints', listed, 'rate', rate);
 end $$;
 comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
@@ -5888,7 +5890,7 @@ declare
   rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
-  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.own_endpoint(endpoint_id)), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -5904,7 +5906,7 @@ declare
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  changed := keyframe_private.own_endpoint(endpoint_id, lock => true);
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
@@ -5928,7 +5930,7 @@ declare
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  gone := keyframe_private.own_endpoint(endpoint_id, lock => true);
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
   return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
 exception when sqlstate 'KEYFR' then
@@ -5944,7 +5946,7 @@ declare
   endpoint keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5952,7 +5954,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
 
--- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
+-- Functions that api calls for the deliveries of an endpoint: test, list, read, send again.
 
 create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -5968,22 +5970,22 @@ begin
 end $$;
 comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
 
-create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
+create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.webhook_deliveries;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
-    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
+    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_own(d.owner_id) for update;
   end if;
   select d.* into wanted from keyframe.webhook_deliveries d
-  where d.id = delivery and keyframe_private.is_managed(d.owner_id)
+  where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
   return wanted;
 end $$;
-comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
+comment on function keyframe_private.own_delivery is 'The delivery, if it is the caller''s and its endpoint exists; otherwise raises not_found.';
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -5997,10 +5999,10 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true,
+      'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)), 'replayed', true,
       'rate', request.rate);
   end if;
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
   perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
   insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
   values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
@@ -6017,8 +6019,8 @@ end $$;
 comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller, also when its event_types exclude it, but not when it is disabled.';
 
 create function keyframe.list_webhook_deliveries(
-  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20, before_created_at timestamptz default null,
-  before_id uuid default null, event_type text default null)
+  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20,
+  before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', event_type text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -6026,9 +6028,8 @@ declare
   listed jsonb;
   refused keyframe_private.refusal;
 begin
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
-  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
-  -- it starts at infinity, so that every plan is such a walk.
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
+  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
     '[]') into listed
   from (
@@ -6039,8 +6040,8 @@ begin
       else array[list_webhook_deliveries.event_type] end) as asked (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type and (d.created_at, d.id)
-        < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type
+        and (d.created_at, d.id) < (before_created_at, before_id)
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
     ) w
@@ -6061,7 +6062,7 @@ declare
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
-    'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+    'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(delivery_id)), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -6076,7 +6077,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
+  again := keyframe_private.own_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
     update keyframe.webhook_deliveries d
@@ -6112,7 +6113,7 @@ begin
   end if;
   -- The deletion of the endpoint and its other recoveries wait.
   perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
   perform keyframe_private.take_lock('recovery', endpoint.id);
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
@@ -6303,9 +6304,9 @@ begin
   perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.take_lock('references', owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
-  if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
-    perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
-  end if;
+  perform keyframe_private.raise_if(
+    exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
+    'This image is being removed because no prediction used it. Upload it again.');
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end $$;
 comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction or a project uses although its removal was queued.';
@@ -6467,10 +6468,8 @@ begin
   from auth.users u
   where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
     and (u.banned_until is null or u.banned_until <= now());
-  if not found then
-    perform keyframe_private.raise_error(
-      'user_not_found', 'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'user_not_found',
+    'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
   return claims;
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
@@ -6553,7 +6552,7 @@ comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that a
 
 select keyframe_private.schedule_jobs();
 
--- supabase/schemas/80_service/30_figures.sql
+-- supabase/schemas/80_service/30_health.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
@@ -6593,6 +6592,54 @@ returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
 comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
+
+-- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
+-- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
+create function keyframe_worker.service_figures()
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
+declare
+  began constant timestamptz := clock_timestamp();
+  figures jsonb := '{}';
+  unread jsonb := '[]';
+  part record;
+  value jsonb;
+  code text;
+begin
+  for part in
+    select * from (values
+      ('settings', 'setting_figures'), ('due', 'due_figures'), ('setAside', 'aside_figures'), ('calls', 'call_figures'),
+      ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
+      ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
+      ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
+      ('costs', 'cost_figures')
+    ) p (name, function_name)
+  loop
+    value := null;
+    code := null;
+    begin
+      if clock_timestamp() > began + interval '600 milliseconds' then
+        code := '57014';
+      else
+        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+        execute format('select keyframe_private.%I()', part.function_name) into value;
+      end if;
+    exception when others then
+      code := sqlstate;
+    end;
+    figures := figures || jsonb_build_object(part.name, value);
+    if code is not null then
+      unread := unread || jsonb_build_object('part', part.name, 'code', code);
+    end if;
+  end loop;
+  return figures || jsonb_build_object(
+    'unread', unread,
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
+end $$;
+comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
+
+-- supabase/schemas/80_service/31_work_figures.sql
+
+-- The figures of the work: predictions, deliveries, files, models, costs.
 
 -- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
@@ -6769,6 +6816,36 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.unavailable_models is 'Enabled models that a start cannot use.';
 
+create function keyframe_private.cost_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'spendingStopped', s.spending_stopped,
+    'cheapestStartMicros', (
+      select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
+      join keyframe.models m on m.step = d.step and m.model = d.model),
+    'unknownSubmits', (
+      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
+      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
+    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+  from keyframe_private.settings s
+  cross join (select (now() at time zone 'UTC')::date as today) t
+  cross join lateral (
+    select jsonb_object_agg(p.name, jsonb_build_object(
+      'settledMicros', u.settled, 'heldMicros', u.held, 'unknownMicros', u.unknown, 'budgetMicros', p.budget,
+      'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
+    from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
+    cross join lateral (
+      select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
+      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
+  ) f
+$$;
+comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
+
+-- supabase/schemas/80_service/32_platform_figures.sql
+
+-- The figures of what the work runs on: kicks, workers, jobs, locks, calls, settings.
+
 -- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
 -- request without an answer may belong to any user of pg_net in this project.
 create function keyframe_private.kick_figures()
@@ -6799,10 +6876,11 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.kick_figures is 'The figures of kicks in pg_net, for health and metrics.';
 
--- Searches five minutes of answers: ids have no index there, and pg_net keeps the answers of all senders for hours.
-create function keyframe_private.last_kick_figures(function_name text)
+-- The last kick of each worker. Searches five minutes of answers: ids have no index there, and pg_net keeps the answers of all senders for
+-- hours.
+create function keyframe_private.last_kick_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
+  select jsonb_object_agg(f.name, jsonb_build_object(
     'outcome', case
       when k.made_at is null then 'none'
       when k.request_id is null then 'not_made'
@@ -6815,11 +6893,9 @@ returns jsonb language sql stable set search_path = '' as $$
     'error', left(coalesce(k.error, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
     -- A claim that waits may acknowledge a kick that was made after it began.
-    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end)
-  from (select) only_one
-  left join lateral (
-    select m.* from keyframe_private.kicks m where m.function_name = last_kick_figures.function_name order by m.made_at desc limit 1
-  ) k on true
+    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end))
+  from (values ('generate'), ('deliver')) f (name)
+  left join lateral (select m.* from keyframe_private.kicks m where m.function_name = f.name order by m.made_at desc limit 1) k on true
   left join lateral (
     select n.id, n.status_code, n.headers, n.error_msg
     from net._http_response n
@@ -6828,12 +6904,12 @@ returns jsonb language sql stable set search_path = '' as $$
     limit 1
   ) a on true
 $$;
-comment on function keyframe_private.last_kick_figures is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
+comment on function keyframe_private.last_kick_figures is 'The last kick of each worker: when it was made, its outcome, and how long until the worker claimed.';
 
--- Its report may be broken: what cannot be read is left out. Its places: {of, open, slow: [{name, open, of}]}; null when it reports none.
-create function keyframe_private.worker_figures(function_name text)
+-- A report may be broken: what cannot be read is left out. Its places: {of, open, slow: [{name, open, of}]}; null when it reports none.
+create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
+  select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
     'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
     'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
@@ -6852,25 +6928,13 @@ returns jsonb language sql stable set search_path = '' as $$
       where p.of is not null and p.open is not null and p.slow is not null),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
-      where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
+      where k.function_name = f.name and k.acknowledged_at is null and k.error is null),
     'slowestKickSeconds', (
       select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
-      where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null))
-  from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
+      where k.function_name = f.name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null)))
+  from (values ('generate'), ('deliver')) f (name) left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
-comment on function keyframe_private.worker_figures is 'The figures of a worker: its last claim, how its kicks are acknowledged, its last report.';
-
-create function keyframe_private.workers_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_object_agg(f.name, keyframe_private.worker_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
-$$;
-comment on function keyframe_private.workers_figures is 'The figures of each worker, for health.';
-
-create function keyframe_private.last_kicks_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_object_agg(f.name, keyframe_private.last_kick_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
-$$;
-comment on function keyframe_private.last_kicks_figures is 'The last kicks of each worker, for health.';
+comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, its last report.';
 
 -- Follows who waits for whom: from sessions that have waited for a second, have locked a table of ours against writers for `locked_for`, or
 -- have held rows of ours for `held_for`. At most five, those that block most first. A role that may not see others' sessions sees none.
@@ -7003,32 +7067,6 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
-create function keyframe_private.cost_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  select jsonb_build_object(
-    'spendingStopped', s.spending_stopped,
-    'cheapestStartMicros', (
-      select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
-      join keyframe.models m on m.step = d.step and m.model = d.model),
-    'unknownSubmits', (
-      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
-    'today', f.figures -> 'today', 'month', f.figures -> 'month')
-  from keyframe_private.settings s
-  cross join (select (now() at time zone 'UTC')::date as today) t
-  cross join lateral (
-    select jsonb_object_agg(p.name, jsonb_build_object(
-      'settledMicros', u.settled, 'heldMicros', u.held, 'unknownMicros', u.unknown, 'budgetMicros', p.budget,
-      'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
-    from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
-    cross join lateral (
-      select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
-        keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
-      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
-  ) f
-$$;
-comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
-
 -- Times in the future show how far the clock went back.
 create function keyframe_private.setting_figures()
 returns jsonb language sql stable set search_path = '' as $$
@@ -7048,53 +7086,10 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes forward.';
 
--- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
--- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
-create function keyframe_worker.service_figures()
-returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
-declare
-  began constant timestamptz := clock_timestamp();
-  figures jsonb := '{}';
-  unread jsonb := '[]';
-  part record;
-  value jsonb;
-  code text;
-begin
-  for part in
-    select * from (values
-      ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
-      ('limitedOwners', 'limited_owners()'), ('appTriggers', 'app_triggers()'), ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
-      ('jobs', 'job_figures()'),
-      ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
-      ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')
-    ) p (name, call)
-  loop
-    value := null;
-    code := null;
-    begin
-      if clock_timestamp() > began + interval '600 milliseconds' then
-        code := '57014';
-      else
-        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
-        execute format('select keyframe_private.%s', part.call) into value;
-      end if;
-    exception when others then
-      code := sqlstate;
-    end;
-    figures := figures || jsonb_build_object(part.name, value);
-    if code is not null then
-      unread := unread || jsonb_build_object('part', part.name, 'code', code);
-    end if;
-  end loop;
-  return figures || jsonb_build_object(
-    'unread', unread,
-    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
-end $$;
-comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
-
 -- supabase/schemas/80_service/40_admin_views.sql
 
--- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing.
+-- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
+-- the tables.
 
 -- Both halves read active rows only, through the partial indexes of the queue.
 create view keyframe_private.admin_queue with (security_invoker = true) as
@@ -7108,7 +7103,6 @@ select
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
-  now() - p.updated_at as since_changed,
   null::bigint as queue_position,
   p.attempt, p.failures, p.retry_reason,
   case when p.lease_token is not null then p.next_attempt_at end as leased_until,
@@ -7118,26 +7112,16 @@ where p.admitted_at is not null and p.completed_at is null
 union all
 select
   p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
-  now() - p.created_at, now() - p.updated_at,
+  now() - p.created_at,
   row_number() over (partition by p.owner_id order by p.created_at, p.id),
   p.attempt, p.failures, p.retry_reason, null, null, null, null
 from keyframe.predictions p
 where p.admitted_at is null and p.status = 'queued';
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
-comment on column keyframe_private.admin_queue.owner_id is 'Its user.';
-comment on column keyframe_private.admin_queue.project_id is 'Its project.';
-comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
-comment on column keyframe_private.admin_queue.model is 'The model that makes it.';
 comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
-comment on column keyframe_private.admin_queue.provider_prediction_id is 'Its provider run.';
-comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
-comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
-comment on column keyframe_private.admin_queue.attempt is 'How often it was submitted to the provider.';
-comment on column keyframe_private.admin_queue.failures is 'Consecutive failures of the current task.';
-comment on column keyframe_private.admin_queue.retry_reason is 'The code of the last failure of the current task.';
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
@@ -7168,28 +7152,16 @@ cross join lateral (
 ) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'Its id in webhook_endpoints.';
-comment on column keyframe_private.admin_webhook_health.url is 'Where its events are sent.';
-comment on column keyframe_private.admin_webhook_health.description is 'One line, for people.';
-comment on column keyframe_private.admin_webhook_health.enabled is 'Whether events are sent to it.';
-comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
-comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
-comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets none.';
-comment on column keyframe_private.admin_webhook_health.delivered is 'Answered 2xx.';
-comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, to be retried.';
-comment on column keyframe_private.admin_webhook_health.exhausted is 'Failed at the last attempt of the retry schedule (exhausted).';
 comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
 comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
 comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
 comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
-comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due or being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
 comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
 
 create view keyframe_private.admin_usage with (security_invoker = true) as
 select
   (p.created_at at time zone 'UTC')::date as day,
-  date_trunc('month', (p.created_at at time zone 'UTC'))::date as month,
   p.owner_id, p.step,
   count(*) as started,
   count(*) filter (where p.status = 'succeeded') as succeeded,
@@ -7200,16 +7172,13 @@ select
   count(p.provider_prediction_id) as provider_runs,
   sum(p.attempt) as submits
 from keyframe.predictions p
-group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created_at at time zone 'UTC'))::date, p.owner_id, p.step;
+group by (p.created_at at time zone 'UTC')::date, p.owner_id, p.step;
 comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
-comment on column keyframe_private.admin_usage.owner_id is 'The user who started them.';
-comment on column keyframe_private.admin_usage.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.admin_usage.started is 'How many were started.';
 comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
 comment on column keyframe_private.admin_usage.failed is 'How many failed.';
 comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
-comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
 comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
@@ -7222,11 +7191,6 @@ from keyframe_private.costs c
 where c.owner_id is not null
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
-comment on column keyframe_private.admin_costs.step is 'first-frame, last-frame or video.';
-comment on column keyframe_private.admin_costs.model is 'The model that was submitted.';
-comment on column keyframe_private.admin_costs.predictions is 'How many were started.';
-comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
-comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
 comment on column keyframe_private.admin_costs.settled_usd is 'Cost of ended submits.';
 comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
@@ -7410,11 +7374,9 @@ end $$;
 -- All triggers of each table, in the order in which they fire: those before the change, then those after it.
 
 -- keyframe_private.settings
-create trigger _100_keep_truncated before truncate on keyframe_private.settings
+create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
-comment on trigger _100_keep_truncated on keyframe_private.settings is 'Refuses to truncate the table.';
-create trigger _110_keep_deleted before delete on keyframe_private.settings for each row execute function keyframe_private.keep_settings();
-comment on trigger _110_keep_deleted on keyframe_private.settings is 'Refuses to delete the row.';
+comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
@@ -7438,30 +7400,27 @@ comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a use
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, where an administrator leaves the owner out.';
-create trigger _130_guard_deletion before delete on keyframe.projects
-  for each row execute function keyframe_private.guard_project_deletion();
-comment on trigger _130_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';
+create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
+comment on trigger _130_delete on keyframe.projects is 'Refuses a deletion by a user while a prediction runs; hides a project with many, which is then deleted in parts.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
 comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
 -- Not where update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
-  execute function keyframe_private.enter_film();
+  execute function keyframe_private.change_film();
 comment on trigger _150_change_film on keyframe.projects is 'Makes a project that enters a film its last shot.';
 create trigger _160_enter_film before insert on keyframe.projects
-  for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.enter_film();
+  for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.change_film();
 comment on trigger _160_enter_film on keyframe.projects is 'Makes a new project the last shot of its film.';
-create trigger _170_delete_in_parts before delete on keyframe.projects for each row execute function keyframe_private.delete_in_parts();
-comment on trigger _170_delete_in_parts on keyframe.projects is 'Hides a project with many predictions, which is then deleted in parts.';
-create trigger _180_require_selected_takes
+create trigger _170_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
-comment on trigger _180_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
-create trigger _190_keep_reference before insert or update on keyframe.projects
+comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
+create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
-comment on trigger _190_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
+comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
-  for each row when (old.film_id is not null) execute function keyframe_private.stamp_film_of_deleted_shot();
+  for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
@@ -7580,22 +7539,19 @@ comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists o
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
 comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
-create trigger _500_count_added after insert on keyframe_private.provider_submits
-  for each row execute function keyframe_private.count_cost();
-comment on trigger _500_count_added on keyframe_private.provider_submits is 'Adds its cost to the sums of its day.';
 -- outcome: _100_settle writes the cost of an end.
-create trigger _510_count_changed
-  after update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
+create trigger _500_count
+  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
   on keyframe_private.provider_submits
   for each row execute function keyframe_private.count_cost();
-comment on trigger _510_count_changed on keyframe_private.provider_submits is 'Corrects the sums of its day.';
+comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its cost to the sums of its day, and corrects them.';
 -- Its sums are deleted with it when both are 13 months old.
-create trigger _520_count_removed after delete on keyframe_private.provider_submits
+create trigger _510_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
-comment on trigger _520_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
-create trigger _530_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
+comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
+create trigger _520_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
   for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
-comment on trigger _530_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
+comment on trigger _520_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
 
 -- keyframe_private.exhausted_budgets
 create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
@@ -7855,11 +7811,23 @@ from (values
 -- supabase/schemas/98_policies.sql
 
 -- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
--- Restrictive policies hold back OAuth clients, also where a policy of the app's opens all rows.
+
+-- <table>_all_client on every table that users read. Restrictive: it holds back OAuth clients also where a policy of the app's opens all rows.
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['films', 'projects', 'models', 'step_defaults', 'predictions', 'webhook_endpoints', 'webhook_events',
+    'webhook_deliveries', 'webhook_attempts']
+  loop
+    execute format(
+      'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
+      name, case when name like 'webhook_%' then 'manage' else 'read' end);
+    execute format('comment on policy %1$s_all_client on keyframe.%1$s is ''Hides the rows from OAuth clients that may not see them.''', name);
+  end loop;
+end $$;
 
 -- keyframe.films
-create policy films_all_client on keyframe.films as restrictive to authenticated using ((select keyframe_private.client_may('read')));
-comment on policy films_all_client on keyframe.films is 'Hides the rows from OAuth clients that may not see them.';
 create policy films_select_owner on keyframe.films for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
@@ -7872,8 +7840,6 @@ create policy films_delete_owner on keyframe.films for delete to authenticated u
 comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
-create policy projects_all_client on keyframe.projects as restrictive to authenticated using ((select keyframe_private.client_may('read')));
-comment on policy projects_all_client on keyframe.projects is 'Hides the rows from OAuth clients that may not see them.';
 create policy projects_select_owner on keyframe.projects for select to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
 comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
@@ -7887,22 +7853,14 @@ create policy projects_delete_owner on keyframe.projects for delete to authentic
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
 -- keyframe.models
-create policy models_all_client on keyframe.models as restrictive to authenticated using ((select keyframe_private.client_may('read')));
-comment on policy models_all_client on keyframe.models is 'Hides the rows from OAuth clients that may not see them.';
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
 comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
 
 -- keyframe.step_defaults
-create policy step_defaults_all_client on keyframe.step_defaults as restrictive to authenticated
-  using ((select keyframe_private.client_may('read')));
-comment on policy step_defaults_all_client on keyframe.step_defaults is 'Hides the rows from OAuth clients that may not see them.';
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
 comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
 
 -- keyframe.predictions
-create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
-  using ((select keyframe_private.client_may('read')));
-comment on policy predictions_all_client on keyframe.predictions is 'Hides the rows from OAuth clients that may not see them.';
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     and (select keyframe_private.may_read()));
@@ -7913,26 +7871,17 @@ create policy predictions_insert_owner on keyframe.predictions for insert to aut
 comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
 
 -- keyframe.webhook_endpoints
-create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive to authenticated
-  using ((select keyframe_private.client_may('manage')));
-comment on policy webhook_endpoints_all_client on keyframe.webhook_endpoints is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
 
 -- keyframe.webhook_events
-create policy webhook_events_all_client on keyframe.webhook_events as restrictive to authenticated
-  using ((select keyframe_private.client_may('manage')));
-comment on policy webhook_events_all_client on keyframe.webhook_events is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
     and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
 
 -- keyframe.webhook_deliveries
-create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive to authenticated
-  using ((select keyframe_private.client_may('manage')));
-comment on policy webhook_deliveries_all_client on keyframe.webhook_deliveries is 'Hides the rows from OAuth clients that may not see them.';
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
@@ -7940,9 +7889,6 @@ create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for
 comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
 
 -- keyframe.webhook_attempts
-create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive to authenticated
-  using ((select keyframe_private.client_may('manage')));
-comment on policy webhook_attempts_all_client on keyframe.webhook_attempts is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
@@ -8043,19 +7989,12 @@ grant execute on function
   keyframe_worker.act_as, keyframe_worker.service_figures
 to service_role;
 
--- What policies and functions call that run with the rights of a user.
+-- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
-  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.rate_state, keyframe_private.take_token,
-  keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed,
-  keyframe_private.film_json, keyframe_private.shots_of, keyframe_private.step_predictions
-to authenticated;
-
--- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
-grant execute on function
-  keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
+  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.resource_of
-to authenticated, service_role;
-grant execute on function keyframe_private.claims_for_server to service_role;
+to authenticated;
+grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller
 
 -- supabase/schemas/99_time_limits.sql
 

@@ -1,11 +1,9 @@
 -- All triggers of each table, in the order in which they fire: those before the change, then those after it.
 
 -- keyframe_private.settings
-create trigger _100_keep_truncated before truncate on keyframe_private.settings
+create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
-comment on trigger _100_keep_truncated on keyframe_private.settings is 'Refuses to truncate the table.';
-create trigger _110_keep_deleted before delete on keyframe_private.settings for each row execute function keyframe_private.keep_settings();
-comment on trigger _110_keep_deleted on keyframe_private.settings is 'Refuses to delete the row.';
+comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
@@ -29,30 +27,27 @@ comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a use
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, where an administrator leaves the owner out.';
-create trigger _130_guard_deletion before delete on keyframe.projects
-  for each row execute function keyframe_private.guard_project_deletion();
-comment on trigger _130_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';
+create trigger _130_delete before delete on keyframe.projects for each row execute function keyframe_private.delete_by_user();
+comment on trigger _130_delete on keyframe.projects is 'Refuses a deletion by a user while a prediction runs; hides a project with many, which is then deleted in parts.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
 comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
 -- Not where update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
-  execute function keyframe_private.enter_film();
+  execute function keyframe_private.change_film();
 comment on trigger _150_change_film on keyframe.projects is 'Makes a project that enters a film its last shot.';
 create trigger _160_enter_film before insert on keyframe.projects
-  for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.enter_film();
+  for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.change_film();
 comment on trigger _160_enter_film on keyframe.projects is 'Makes a new project the last shot of its film.';
-create trigger _170_delete_in_parts before delete on keyframe.projects for each row execute function keyframe_private.delete_in_parts();
-comment on trigger _170_delete_in_parts on keyframe.projects is 'Hides a project with many predictions, which is then deleted in parts.';
-create trigger _180_require_selected_takes
+create trigger _170_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
-comment on trigger _180_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
-create trigger _190_keep_reference before insert or update on keyframe.projects
+comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
+create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
-comment on trigger _190_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
+comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
-  for each row when (old.film_id is not null) execute function keyframe_private.stamp_film_of_deleted_shot();
+  for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
@@ -171,22 +166,19 @@ comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists o
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
 comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
-create trigger _500_count_added after insert on keyframe_private.provider_submits
-  for each row execute function keyframe_private.count_cost();
-comment on trigger _500_count_added on keyframe_private.provider_submits is 'Adds its cost to the sums of its day.';
 -- outcome: _100_settle writes the cost of an end.
-create trigger _510_count_changed
-  after update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
+create trigger _500_count
+  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
   on keyframe_private.provider_submits
   for each row execute function keyframe_private.count_cost();
-comment on trigger _510_count_changed on keyframe_private.provider_submits is 'Corrects the sums of its day.';
+comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its cost to the sums of its day, and corrects them.';
 -- Its sums are deleted with it when both are 13 months old.
-create trigger _520_count_removed after delete on keyframe_private.provider_submits
+create trigger _510_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
-comment on trigger _520_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
-create trigger _530_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
+comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
+create trigger _520_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
   for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
-comment on trigger _530_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
+comment on trigger _520_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
 
 -- keyframe_private.exhausted_budgets
 create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets

@@ -1,9 +1,21 @@
 -- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
--- Restrictive policies hold back OAuth clients, also where a policy of the app's opens all rows.
+
+-- <table>_all_client on every table that users read. Restrictive: it holds back OAuth clients also where a policy of the app's opens all rows.
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['films', 'projects', 'models', 'step_defaults', 'predictions', 'webhook_endpoints', 'webhook_events',
+    'webhook_deliveries', 'webhook_attempts']
+  loop
+    execute format(
+      'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
+      name, case when name like 'webhook_%' then 'manage' else 'read' end);
+    execute format('comment on policy %1$s_all_client on keyframe.%1$s is ''Hides the rows from OAuth clients that may not see them.''', name);
+  end loop;
+end $$;
 
 -- keyframe.films
-create policy films_all_client on keyframe.films as restrictive to authenticated using ((select keyframe_private.client_may('read')));
-comment on policy films_all_client on keyframe.films is 'Hides the rows from OAuth clients that may not see them.';
 create policy films_select_owner on keyframe.films for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
@@ -16,8 +28,6 @@ create policy films_delete_owner on keyframe.films for delete to authenticated u
 comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
-create policy projects_all_client on keyframe.projects as restrictive to authenticated using ((select keyframe_private.client_may('read')));
-comment on policy projects_all_client on keyframe.projects is 'Hides the rows from OAuth clients that may not see them.';
 create policy projects_select_owner on keyframe.projects for select to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
 comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
@@ -31,22 +41,14 @@ create policy projects_delete_owner on keyframe.projects for delete to authentic
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
 -- keyframe.models
-create policy models_all_client on keyframe.models as restrictive to authenticated using ((select keyframe_private.client_may('read')));
-comment on policy models_all_client on keyframe.models is 'Hides the rows from OAuth clients that may not see them.';
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
 comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
 
 -- keyframe.step_defaults
-create policy step_defaults_all_client on keyframe.step_defaults as restrictive to authenticated
-  using ((select keyframe_private.client_may('read')));
-comment on policy step_defaults_all_client on keyframe.step_defaults is 'Hides the rows from OAuth clients that may not see them.';
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
 comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
 
 -- keyframe.predictions
-create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
-  using ((select keyframe_private.client_may('read')));
-comment on policy predictions_all_client on keyframe.predictions is 'Hides the rows from OAuth clients that may not see them.';
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     and (select keyframe_private.may_read()));
@@ -57,26 +59,17 @@ create policy predictions_insert_owner on keyframe.predictions for insert to aut
 comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
 
 -- keyframe.webhook_endpoints
-create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive to authenticated
-  using ((select keyframe_private.client_may('manage')));
-comment on policy webhook_endpoints_all_client on keyframe.webhook_endpoints is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
 
 -- keyframe.webhook_events
-create policy webhook_events_all_client on keyframe.webhook_events as restrictive to authenticated
-  using ((select keyframe_private.client_may('manage')));
-comment on policy webhook_events_all_client on keyframe.webhook_events is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
     and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
 
 -- keyframe.webhook_deliveries
-create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive to authenticated
-  using ((select keyframe_private.client_may('manage')));
-comment on policy webhook_deliveries_all_client on keyframe.webhook_deliveries is 'Hides the rows from OAuth clients that may not see them.';
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
@@ -84,9 +77,6 @@ create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for
 comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
 
 -- keyframe.webhook_attempts
-create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive to authenticated
-  using ((select keyframe_private.client_may('manage')));
-comment on policy webhook_attempts_all_client on keyframe.webhook_attempts is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));

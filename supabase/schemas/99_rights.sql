@@ -74,16 +74,9 @@ grant execute on function
   keyframe_worker.act_as, keyframe_worker.service_figures
 to service_role;
 
--- What policies and functions call that run with the rights of a user.
+-- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
-  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.rate_state, keyframe_private.take_token,
-  keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed,
-  keyframe_private.film_json, keyframe_private.shots_of, keyframe_private.step_predictions
-to authenticated;
-
--- The same for the secret key too. Checks and indexes run with the rights of the role that writes the row.
-grant execute on function
-  keyframe_private.raise_error, keyframe_private.raise_if, keyframe_private.refuse,
+  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.resource_of
-to authenticated, service_role;
-grant execute on function keyframe_private.claims_for_server to service_role;
+to authenticated;
+grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller

@@ -80,9 +80,7 @@ end $$;
 
 -- Each version's migration adds its row. health() reads it, and so does a deployment.
 create table keyframe_private.installation (
-  version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$'),
-  installed_at timestamptz not null default now()
+  version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$')
 );
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
-comment on column keyframe_private.installation.installed_at is 'When the version''s migration was applied.';

@@ -19,7 +19,6 @@ comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
-comment on column keyframe.films.created_at is 'When it was created.';
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
@@ -75,7 +74,6 @@ comment on table keyframe.projects is 'One shot. Owned by the user who created i
 comment on column keyframe.projects.id is 'Named by projectId in the API.';
 comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
 comment on column keyframe.projects.title is 'One line of at most 200 characters.';
-comment on column keyframe.projects.created_at is 'When it was created.';
 comment on column keyframe.projects.updated_at is 'The project''s version: moves with every change.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
@@ -121,13 +119,16 @@ $$;
 comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
 
 -- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so no two shots get one place.
-create function keyframe_private.enter_film()
+create function keyframe_private.change_film()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
   shots record;
 begin
-  if tg_op = 'UPDATE' then
+  if tg_op <> 'INSERT' then
     update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  end if;
+  if tg_op = 'DELETE' then
+    return null;
   end if;
   new.film_position := null;
   if new.film_id is null then
@@ -142,13 +143,6 @@ begin
   return new;
 end $$;
 
-create function keyframe_private.stamp_film_of_deleted_shot()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  update keyframe.films f set updated_at = now() where f.id = old.film_id;
-  return null;
-end $$;
-
 create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
 comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
 
@@ -161,9 +155,13 @@ begin
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
--- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled.
-create function keyframe_private.guard_project_deletion()
+-- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled. With more predictions
+-- than one request may delete, the owner no longer sees the project, and delete_parts deletes it.
+create function keyframe_private.delete_by_user()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
 begin
   if auth.uid() is null or pg_trigger_depth() > 1 then
     return old;
@@ -178,19 +176,6 @@ begin
     join keyframe.predictions p on p.id = i.prediction_id
     where source.project_id = old.id and p.completed_at is null), 'generation_in_progress',
     'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.');
-  return old;
-end $$;
-
--- More predictions than one request may delete: delete_parts deletes the rest. The owner no longer sees the project.
-create function keyframe_private.delete_in_parts()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-declare
-  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
-  more integer;
-begin
-  if auth.uid() is null or pg_trigger_depth() > 1 then
-    return old;
-  end if;
   more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
   if before + more <= 1000 then
     perform set_config('keyframe.deleted_predictions', (before + more)::text, true);

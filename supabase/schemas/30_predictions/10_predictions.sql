@@ -113,7 +113,6 @@ comment on column keyframe.predictions.output_height is 'In pixels; null: the fi
 comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
-comment on column keyframe.predictions.updated_at is 'When it last changed.';
 comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';

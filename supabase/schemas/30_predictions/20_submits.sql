@@ -43,7 +43,6 @@ create table keyframe_private.provider_submits (
     and cost_micros between 0 and 1000000000000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
-comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
 comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
 comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
@@ -71,7 +70,6 @@ comment on column keyframe_private.provider_submits.cost_state is 'held: it has 
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
-create index provider_submits_owner_id_idx on keyframe_private.provider_submits (owner_id, created_at);
 create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
 create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;

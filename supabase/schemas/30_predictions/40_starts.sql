@@ -50,14 +50,13 @@ comment on function keyframe_private.find_successor is 'The first available mode
 create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
-  caller uuid := auth.uid();
   project keyframe.projects;
   chosen keyframe.models;
   asked jsonb;
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
+  where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
   wanted.owner_id := project.owner_id;

@@ -1,4 +1,4 @@
--- Functions that api calls for predictions. Row-level security decides, or a definer function checks the owner.
+-- Functions that api calls for predictions.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
@@ -42,7 +42,6 @@ begin
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
--- Definer, like create_project; the insert checks whose project it is.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
   request_hash text default null)
@@ -56,7 +55,7 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     select p.* into started from keyframe.predictions p
-    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
+    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.project_id <> all (keyframe_private.deleted_projects());
     perform keyframe_private.raise_if(not found, 'not_found',
       'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
   else
@@ -105,7 +104,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
 
--- Volatile, because it takes a token: PostgREST runs stable functions read-only. Definer, as list_projects.
+-- Volatile, because it takes a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -123,8 +122,8 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- Checked after the query, so that the planner does not choose an index on the owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
+  -- Asked after the query: in its WHERE, it would go through all predictions of another's project.
+  if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
@@ -136,21 +135,20 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
 
-create function keyframe_private.lock_own_prediction(project uuid, prediction uuid)
+create function keyframe_private.own_prediction(project uuid, prediction uuid)
 returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.predictions;
 begin
   select p.* into wanted from keyframe.predictions p
-  where p.id = prediction and p.project_id = project and p.owner_id = auth.uid()
+  where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
   return wanted;
 end $$;
-comment on function keyframe_private.lock_own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
+comment on function keyframe_private.own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
 
--- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -160,7 +158,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  wanted := keyframe_private.own_prediction(project_id, prediction_id);
   perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
     format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   if not request.replayed then
@@ -175,7 +173,6 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 
--- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -183,7 +180,7 @@ declare
   changed keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  changed := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  changed := keyframe_private.own_prediction(project_id, prediction_id);
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id
   returning p.* into changed;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
@@ -193,7 +190,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
 
--- Definer, because users may not delete predictions. A start locks the frames that it uses: a later one does not find them.
+-- A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -203,8 +200,8 @@ declare
   refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
-  perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
-  wanted := keyframe_private.lock_own_prediction(project_id, prediction_id);
+  perform from keyframe.projects p where p.id = delete_prediction.project_id and keyframe_private.is_own(p.owner_id) for no key update;
+  wanted := keyframe_private.own_prediction(project_id, prediction_id);
   perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
     'This generation is still running. Cancel it or wait for its end, then delete it.');
   perform keyframe_private.raise_if(exists (
@@ -223,9 +220,7 @@ comment on function keyframe.delete_prediction is 'Deletes a prediction of the c
 
 -- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots.
 create function keyframe_private.step_predictions(projects keyframe.projects[])
-returns table (project_id uuid, predictions json) language plpgsql stable security definer set search_path = '' as $$
-declare
-  caller constant uuid := auth.uid();
+returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
   return query
     with steps as materialized (
@@ -243,28 +238,23 @@ begin
     from steps s
     join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
     join takes t on t.id = p.project_id
-    where p.owner_id = caller
     group by p.project_id;
 end $$;
 comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
 
--- The next page follows (before_created_at, before_id). `only_takes` leaves out those that have not succeeded.
+-- The next page follows (before_created_at, before_id), as for list_projects. `only_takes` leaves out those that have not succeeded.
 create function keyframe.list_predictions(
-  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20, before_created_at timestamptz default null,
-  before_id uuid default null, only_takes boolean default false, with_hidden boolean default false)
+  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20,
+  before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  only_takes boolean default false, with_hidden boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  first_time timestamptz := coalesce(before_created_at, 'infinity');
-  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()
-    and p.deleted_at is null) then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
-  end if;
+  perform keyframe_private.own_project(project_id);
   -- One statement for each, so that each plan walks along its own index.
   if only_takes then
     page := array(
@@ -274,7 +264,7 @@ begin
         select p as take, p.created_at, p.id from keyframe.predictions p
         where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
           and (with_hidden or not p.hidden)
-          and (p.created_at, p.id) < (first_time, first_id)
+          and (p.created_at, p.id) < (before_created_at, before_id)
         order by p.created_at desc, p.id desc
         limit least(max_rows, 101)
       ) t
@@ -284,14 +274,14 @@ begin
     page := array(
       select p from keyframe.predictions p
       where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
-        and (p.created_at, p.id) < (first_time, first_id)
+        and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   else
     page := array(
       select p from keyframe.predictions p
       where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
-        and (p.created_at, p.id) < (first_time, first_id)
+        and (p.created_at, p.id) < (before_created_at, before_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;

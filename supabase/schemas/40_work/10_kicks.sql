@@ -11,7 +11,6 @@ create unlogged table keyframe_private.kicks (
   constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
 );
 comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.kicks.id is 'In the order of the kicks.';
 comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
 comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
 comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';

@@ -138,10 +138,8 @@ returns void language plpgsql volatile set search_path = '' as $$
 declare
   budget record;
 begin
-  if not exists (select from keyframe_private.settings) then
-    perform keyframe_private.raise_error('spending_stopped',
-      'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
-  end if;
+  perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
+    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
@@ -171,7 +169,6 @@ create table keyframe_private.exhausted_budgets (
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
-comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
 comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
 comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';

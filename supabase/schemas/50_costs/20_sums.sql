@@ -17,7 +17,6 @@ create table keyframe_private.daily_costs (
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
-comment on column keyframe_private.daily_costs.id is 'Names the row alone.';
 comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
@@ -43,7 +42,6 @@ create table keyframe_private.project_costs (
   unknown_micros bigint not null
 );
 comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
-comment on column keyframe_private.project_costs.id is 'Names the row alone.';
 comment on column keyframe_private.project_costs.owner_id is 'The owner.';
 comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.project_costs.project_id is 'The project.';
@@ -61,16 +59,7 @@ from keyframe_private.daily_costs c
 union all
 select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
 from keyframe_private.daily_costs c where not c.is_merged;
-comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
-comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
-comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
-comment on column keyframe_private.costs.step is 'What they make.';
-comment on column keyframe_private.costs.model is 'Which model makes it.';
-comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
-comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
-comment on column keyframe_private.costs.settled_micros is 'Cost of ended submits.';
-comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
-comment on column keyframe_private.costs.unknown_submits is 'How many submits have an unknown cost.';
+comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Those without an owner have what everybody''s cost.';
 
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void language plpgsql volatile set search_path = '' as $$

@@ -41,7 +41,6 @@ comment on column keyframe.webhook_endpoints.description is 'One line, for peopl
 comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
 comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
 comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
-comment on column keyframe.webhook_endpoints.updated_at is 'When it last changed.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
@@ -75,9 +74,8 @@ create function keyframe_private.limit_endpoints()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.take_lock('endpoints', new.owner_id);
-  if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
-    perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
-  end if;
+  perform keyframe_private.raise_if((select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20,
+    'invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   return new;
 end $$;
 
@@ -119,7 +117,6 @@ create table keyframe_private.webhook_secrets (
   expires_at timestamptz
 );
 comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
-comment on column keyframe_private.webhook_secrets.id is 'Names the row alone.';
 comment on column keyframe_private.webhook_secrets.endpoint_id is 'The endpoint that it signs for.';
 comment on column keyframe_private.webhook_secrets.vault_secret_id is 'Its id in vault.secrets.';
 comment on column keyframe_private.webhook_secrets.created_at is 'When it became the current one.';
@@ -150,10 +147,8 @@ end $$;
 create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id) then
-    perform keyframe_private.raise_error('invalid_request',
-      'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
-  end if;
+  perform keyframe_private.raise_if(exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id),
+    'invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
   perform keyframe_private.add_webhook_secret(new.id);
   return null;
 end $$;
@@ -189,10 +184,9 @@ begin
     -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
-    if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
-      perform keyframe_private.raise_error('invalid_request',
-        'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
-    end if;
+    perform keyframe_private.raise_if((select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3,
+      'invalid_request',
+      'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
     update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
@@ -209,7 +203,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => not request.replayed);
   perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
     'overlapHours must be from 0 to 72.');
   if not request.replayed then

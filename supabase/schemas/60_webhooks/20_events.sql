@@ -62,7 +62,6 @@ comment on column keyframe.webhook_deliveries.id is 'In the order of their inser
 comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
 comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
 comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
-comment on column keyframe.webhook_deliveries.created_at is 'When it was inserted.';
 comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
 comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
 comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
@@ -95,7 +94,6 @@ create table keyframe.webhook_attempts (
   constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
 ) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
 comment on table keyframe.webhook_attempts is 'One request of a delivery.';
-comment on column keyframe.webhook_attempts.id is 'In the order of their recording.';
 comment on column keyframe.webhook_attempts.delivery_id is 'The delivery that was tried.';
 comment on column keyframe.webhook_attempts.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_attempts.attempt is '1 for the first request of the delivery.';
@@ -146,10 +144,9 @@ begin
     data := data || jsonb_build_object(
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
-  if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
-    perform keyframe_private.raise_error('invalid_request',
-      'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
-  end if;
+  perform keyframe_private.raise_if(
+    not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data), 'invalid_request',
+    'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
   return null;
 end $$;
 

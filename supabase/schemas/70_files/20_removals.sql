@@ -100,9 +100,9 @@ begin
   perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.take_lock('references', owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
-  if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
-    perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
-  end if;
+  perform keyframe_private.raise_if(
+    exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
+    'This image is being removed because no prediction used it. Upload it again.');
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end $$;
 comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction or a project uses although its removal was queued.';

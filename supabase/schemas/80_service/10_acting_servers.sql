@@ -13,10 +13,8 @@ begin
   from auth.users u
   where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
     and (u.banned_until is null or u.banned_until <= now());
-  if not found then
-    perform keyframe_private.raise_error(
-      'user_not_found', 'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
-  end if;
+  perform keyframe_private.raise_if(not found, 'user_not_found',
+    'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
   return claims;
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';

@@ -1,4 +1,5 @@
--- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing.
+-- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
+-- the tables.
 
 -- Both halves read active rows only, through the partial indexes of the queue.
 create view keyframe_private.admin_queue with (security_invoker = true) as
@@ -12,7 +13,6 @@ select
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
-  now() - p.updated_at as since_changed,
   null::bigint as queue_position,
   p.attempt, p.failures, p.retry_reason,
   case when p.lease_token is not null then p.next_attempt_at end as leased_until,
@@ -22,26 +22,16 @@ where p.admitted_at is not null and p.completed_at is null
 union all
 select
   p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
-  now() - p.created_at, now() - p.updated_at,
+  now() - p.created_at,
   row_number() over (partition by p.owner_id order by p.created_at, p.id),
   p.attempt, p.failures, p.retry_reason, null, null, null, null
 from keyframe.predictions p
 where p.admitted_at is null and p.status = 'queued';
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
-comment on column keyframe_private.admin_queue.owner_id is 'Its user.';
-comment on column keyframe_private.admin_queue.project_id is 'Its project.';
-comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
-comment on column keyframe_private.admin_queue.model is 'The model that makes it.';
 comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
-comment on column keyframe_private.admin_queue.provider_prediction_id is 'Its provider run.';
-comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
-comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
-comment on column keyframe_private.admin_queue.attempt is 'How often it was submitted to the provider.';
-comment on column keyframe_private.admin_queue.failures is 'Consecutive failures of the current task.';
-comment on column keyframe_private.admin_queue.retry_reason is 'The code of the last failure of the current task.';
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
@@ -72,28 +62,16 @@ cross join lateral (
 ) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'Its id in webhook_endpoints.';
-comment on column keyframe_private.admin_webhook_health.url is 'Where its events are sent.';
-comment on column keyframe_private.admin_webhook_health.description is 'One line, for people.';
-comment on column keyframe_private.admin_webhook_health.enabled is 'Whether events are sent to it.';
-comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
-comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
-comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets none.';
-comment on column keyframe_private.admin_webhook_health.delivered is 'Answered 2xx.';
-comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, to be retried.';
-comment on column keyframe_private.admin_webhook_health.exhausted is 'Failed at the last attempt of the retry schedule (exhausted).';
 comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
 comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
 comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
 comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
-comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due or being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
 comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
 
 create view keyframe_private.admin_usage with (security_invoker = true) as
 select
   (p.created_at at time zone 'UTC')::date as day,
-  date_trunc('month', (p.created_at at time zone 'UTC'))::date as month,
   p.owner_id, p.step,
   count(*) as started,
   count(*) filter (where p.status = 'succeeded') as succeeded,
@@ -104,16 +82,13 @@ select
   count(p.provider_prediction_id) as provider_runs,
   sum(p.attempt) as submits
 from keyframe.predictions p
-group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created_at at time zone 'UTC'))::date, p.owner_id, p.step;
+group by (p.created_at at time zone 'UTC')::date, p.owner_id, p.step;
 comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
-comment on column keyframe_private.admin_usage.owner_id is 'The user who started them.';
-comment on column keyframe_private.admin_usage.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.admin_usage.started is 'How many were started.';
 comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
 comment on column keyframe_private.admin_usage.failed is 'How many failed.';
 comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
-comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
 comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
@@ -126,11 +101,6 @@ from keyframe_private.costs c
 where c.owner_id is not null
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
-comment on column keyframe_private.admin_costs.step is 'first-frame, last-frame or video.';
-comment on column keyframe_private.admin_costs.model is 'The model that was submitted.';
-comment on column keyframe_private.admin_costs.predictions is 'How many were started.';
-comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
-comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
 comment on column keyframe_private.admin_costs.settled_usd is 'Cost of ended submits.';
 comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';

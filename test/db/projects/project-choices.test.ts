@@ -229,22 +229,6 @@ test("more rows than a page may have → 101 of projects and of predictions, and
   expect(await sizes({})).toEqual([20, 20]);
 });
 
-test("step_predictions of another user's project, or with another's frame selected → none, though it is a definer", async () => {
-  const [taken, other] = [await frame(), await addWorld(db)];
-  const found = (owner: string, of: object) =>
-    db.asUser(owner, async (sql) => {
-      const [row] = await sql<{ found: { prediction: { id: string } }[] }[]>`
-        select coalesce((
-          select s.predictions from keyframe_private.step_predictions(
-            array[jsonb_populate_record(null::keyframe.projects, ${sql.json({ ...of })})]) s), '[]') as found`;
-      return row?.found.map(({ prediction }) => prediction.id);
-    });
-  expect(await found(world.owner, { id: world.project })).toEqual([taken]);
-  expect(await found(other.owner, { id: world.project })).toEqual([]);
-  const own = await frame("first-frame", other);
-  expect(await found(other.owner, { id: other.project, selected_first_frame_id: taken })).toEqual([own]);
-});
-
 test("the search for projects → takes % and _ as plain characters", async () => {
   for (const title of ["Harbour 100%", "Quay"]) {
     await db.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, ${title}, 'p')`;

@@ -32,6 +32,21 @@ test("every function → has an empty search_path, so that no other table can ta
   expect((await functions()).filter(({ settings }) => !settings?.includes('search_path=""'))).toEqual([]);
 });
 
+test("the private functions that users may execute → those that policies, checks and indexes call", async () => {
+  const others = await db.sql`
+    select p.oid::regprocedure::text as name from pg_proc p
+    where p.pronamespace = 'keyframe_private'::regnamespace and has_function_privilege('authenticated', p.oid, 'execute')
+      and not exists (
+        select from pg_depend d where d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid
+          and d.classid in ('pg_policy'::regclass, 'pg_constraint'::regclass, 'pg_class'::regclass))`;
+  expect([...others]).toEqual([]);
+});
+
+test("the functions of the API → definers, so that no right on a table or a function of ours is needed for one", async () => {
+  const invokers = (await functions()).filter(({ name, definer }) => name.startsWith("keyframe.") && !definer);
+  expect(invokers).toEqual([]);
+});
+
 test("the function that raises → volatile: supabase db lint plans an immutable one and takes its error for ours", async () => {
   const [found] = await db.sql`select provolatile from pg_proc where proname = 'raise_error'`;
   expect(found).toEqual({ provolatile: "v" });

@@ -6,7 +6,10 @@ import { useDatabase } from "../../support/database/clone-database.ts";
 const db = useDatabase();
 const OURS = ["keyframe", "keyframe_worker", "keyframe_private"];
 
-/** Each object of a kind, with its comment. The triggers of a function that returns trigger say what it does. */
+/**
+ * Each object of a kind, with its comment. The triggers of a function that returns trigger say what it does, and a table what a column of a
+ * view is that has the name of one of its own. id, created_at and updated_at need none.
+ */
 const KINDS: Record<string, string> = {
   "table and view": `
     select oid::regclass::text as name, obj_description(oid, 'pg_class') as comment from pg_class
@@ -14,7 +17,10 @@ const KINDS: Record<string, string> = {
   column: `
     select format('%s.%s', c.oid::regclass, attname) as name, col_description(c.oid, attnum) as comment
     from pg_class c join pg_attribute on attrelid = c.oid and attnum > 0 and not attisdropped
-    where relkind in ('r', 'v') and relnamespace::regnamespace::text = any ($1)`,
+    where relkind in ('r', 'v') and relnamespace::regnamespace::text = any ($1)
+      and attname not in ('id', 'created_at', 'updated_at') and not (relkind = 'v' and exists (
+      select from pg_depend d join pg_rewrite r on r.oid = d.objid join pg_attribute a on a.attrelid = d.refobjid and a.attname = pg_attribute.attname
+      where r.ev_class = c.oid and d.refobjid <> c.oid and d.classid = 'pg_rewrite'::regclass))`,
   type: `
     select oid::regtype::text as name, obj_description(oid, 'pg_type') as comment from pg_type
     where typtype in ('e', 'd') and typnamespace::regnamespace::text = any ($1)`,

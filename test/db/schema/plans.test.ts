@@ -147,7 +147,7 @@ const DEEP = "now() - interval '7 days'";
 type Asked = [what: string, statement: string, most: number, as?: { role: string }];
 const STATEMENTS: Asked[] = [
   ["projects", "keyframe.list_projects(101)", 110, USER],
-  ["projects far down, with predictions", `keyframe.list_projects(101, ${DEEP}, null, true)`, 320, USER], // three steps each
+  ["projects far down, with predictions", `keyframe.list_projects(101, ${DEEP}, with_predictions => true)`, 320, USER], // three steps each
   ["a search for what nobody has", "keyframe.list_projects(search => 'lighthouse')", 5000, USER],
   ["predictions", "keyframe.list_predictions({crowded}, null, 101)", 110, USER],
   ["a rare step, far down", `keyframe.list_predictions({crowded}, 'last-frame', 101, ${DEEP})`, 25, USER],
@@ -250,7 +250,7 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
       for (const id of quiet) await seedDeliveries(db.sql, id, 2);
       const claimed = await exchange(sql);
       expect(claimed.deliveries.length).toBeGreaterThanOrEqual(36);
-      expect((await exchange(sql, { held: leasedLanes(claimed) })).lost).toEqual([]);
+      expect((await exchange(sql, { leased: leasedLanes(claimed) })).lost).toEqual([]);
       const results = claimed.deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
       expect((await record(sql, results)).recorded).toBe(results.length);
     };

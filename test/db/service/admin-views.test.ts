@@ -140,12 +140,12 @@ test("admin_usage, two days, two steps, two owners → a row each, with outcomes
   await seedPrediction(db.sql, world, { status: "processing", columns: at("2026-11-01") });
   await seedPrediction(db.sql, other, { status: "succeeded", columns: at("2026-11-01") });
   const rows = await db.sql<Row[]>`
-    select to_char(day, 'YYYY-MM-DD') as day, to_char(month, 'YYYY-MM-DD') as month, owner_id, step, started, succeeded, failed,
+    select to_char(day, 'YYYY-MM-DD') as day, owner_id, step, started, succeeded, failed,
       canceled, active, stored_bytes, provider_runs, submits
     from keyframe_private.admin_usage order by day, step, active desc`;
   const none = { succeeded: "0", failed: "0", canceled: "0", active: "0", stored_bytes: "0" };
-  const october = { day: "2026-10-31", month: "2026-10-01", owner_id: world.owner };
-  const november = { day: "2026-11-01", month: "2026-11-01", step: "first-frame", started: "1", submits: "1" };
+  const october = { day: "2026-10-31", owner_id: world.owner };
+  const november = { day: "2026-11-01", step: "first-frame", started: "1", submits: "1" };
   expect([...rows]).toEqual([
     {
       ...{ ...october, ...none, step: "first-frame", started: "3", succeeded: "2", failed: "1" },

@@ -185,7 +185,7 @@ const ran = (name: string, status: string, began: number, ended: number | null, 
   insert into cron.job_run_details (jobid, status, start_time, end_time, return_message)
   select jobid, ${status}, ${ago(began)}, ${ended === null ? null : ago(ended)}, ${message} from cron.job where jobname = ${name}`;
 const claims = (report: object) =>
-  db.sql`select keyframe_worker.exchange_deliveries('[]', '[]', 10, 15, 0, report => ${db.sql.json({ ...report })})`;
+  db.sql`select keyframe_worker.exchange_deliveries('[]', '{"max_lanes": 10}', 0, report => ${db.sql.json({ ...report })})`;
 
 test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
   [

@@ -55,12 +55,11 @@ function makeDeliver({
   const at = () => new Date(began + time.now());
 
   const exchange = createExchange(async (_called, args) => {
-    const { results, held, max_lanes, lease_seconds, heartbeat_ms, max_bytes, one_by_one } = args as never;
+    const { results, claim, heartbeat_ms, one_by_one } = args as never;
     const [row] = await time.outside(
       db.sql<{ answer: unknown }[]>`
-        select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb,
-          ${max_lanes}, ${lease_seconds}, ${heartbeat_ms}, ${at()}, max_bytes => ${max_bytes},
-          one_by_one => ${one_by_one}) as answer`,
+        select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(claim)}::text::jsonb,
+          ${heartbeat_ms}, at => ${at()}, one_by_one => ${one_by_one}) as answer`,
     );
     return row?.answer;
   });
@@ -230,7 +229,7 @@ describe("a lane", () => {
     const deliver = makeDeliver({ request: () => 14_000 });
     await deliver.add("slow", null, 4);
     await deliver.runUntil(deliver.kick());
-    const times = deliver.calls.filter(({ held }) => held.length > 0).map(({ at }) => at);
+    const times = deliver.calls.filter(({ claim }) => claim.lanes.length > 0).map(({ at }) => at);
     expect(Math.max(...times.slice(1).map((at, i) => at - (times[i] ?? 0)))).toBeLessThan(10_000);
     expect(isSentOnce(deliver.startedAt)).toBe(true);
   });
@@ -416,7 +415,7 @@ test("150 quick lanes bring eight deliveries each → more than 800 wait, calls 
   await seedMany(ids, deliver.at()); // once they have answered, they are known to be quick
   deliver.clock.after(2_000, () => void deliver.outside(seedMany([ids, ids, ids, ids].flat(), deliver.at())));
   await deliver.runUntil(deliver.kick());
-  const waiting = ({ held }: Call) => held.flatMap(({ sending }) => sending.slice(2)).length;
+  const waiting = ({ claim }: Call) => claim.lanes.flatMap(({ sending }) => sending.slice(2)).length;
   expect(Math.max(...deliver.calls.map(waiting))).toBeGreaterThan(800);
   expect(deliver.events()).toEqual([]);
   expect([deliver.startedAt.size, isSentOnce(deliver.startedAt)]).toEqual([1_500, true]);
@@ -554,8 +553,8 @@ describe("nobody's trouble stops anybody else", () => {
 test("claims take too long → results are recorded first; then a quarter is claimed, and twice as much each time", async () => {
   let failures = 0;
   const deliver = makeDeliver({
-    fault: ({ max_lanes, results }) => {
-      if (results.length > 0 && max_lanes > 0 && failures++ < 1) throw new Error("took too long");
+    fault: ({ claim, results }) => {
+      if (results.length > 0 && claim.max_lanes > 0 && failures++ < 1) throw new Error("took too long");
       return undefined;
     },
   });
@@ -563,12 +562,12 @@ test("claims take too long → results are recorded first; then a quarter is cla
   await deliver.runUntil(deliver.kick());
   expect((await isRecorded()).size).toBe(400);
   expect(isSentOnce(deliver.startedAt)).toBe(true);
-  const first = deliver.calls.findIndex(({ results, max_lanes }) => results.length > 0 && max_lanes > 0);
+  const first = deliver.calls.findIndex(({ results, claim }) => results.length > 0 && claim.max_lanes > 0);
   const [failed, recorded, quarter, half, whole] = deliver.calls.slice(first, first + 5);
-  expect([failed, quarter, half, whole].map((call) => call?.max_bytes)).toEqual([2e6, 5e5, 1e6, 2e6]);
-  expect(recorded?.max_lanes).toBe(0);
+  expect([failed, quarter, half, whole].map((call) => call?.claim.max_bytes)).toEqual([2e6, 5e5, 1e6, 2e6]);
+  expect(recorded?.claim.max_lanes).toBe(0);
   expect(recorded?.results).toEqual(expect.arrayContaining(failed?.results ?? []));
-  expect(recorded?.held.every(({ most }) => most === 0)).toBe(true);
+  expect(recorded?.claim.lanes.every(({ most }) => most === 0)).toBe(true);
 });
 
 test("the answer of a claim gets lost → the lanes it took expire; nothing is sent twice", async () => {

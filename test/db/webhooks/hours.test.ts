@@ -96,7 +96,7 @@ test("owners resend and recover while results of the same endpoint are recorded,
     let results = batch.map((each, j) => resultOf(each, { status_code: (i + j) % 2 ? 200 : 500 }));
     // What is locked comes again, as a worker gives it again.
     for (let given = 0; results.length > 0 && given < 100; given++) {
-      const { unrecorded } = await exchange(db.sql, { results, held: [], maxLanes: 0 });
+      const { unrecorded } = await exchange(db.sql, { results, leased: [], maxLanes: 0 });
       results = results.filter(({ id }) => unrecorded.some((one) => one.id === id));
     }
   });

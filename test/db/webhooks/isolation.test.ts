@@ -115,18 +115,18 @@ test.each(HELD)(
   "%s stays open → what is others' is recorded and sent without waiting",
   async (_, hold, own, later = 0) => {
     const { owner, other, endpoint, others, wide, delivery } = scene;
-    const held = leasedLanes(claimed);
+    const leased = leasedLanes(claimed);
     await db.sql.begin(async (sql) => {
       await hold(sql, scene);
       await impatiently((session) => createProject(session, other));
-      const answer = await impatiently((session) => exchange(session, { results, held, heartbeatMs: 300 }));
+      const answer = await impatiently((session) => exchange(session, { results, leased, heartbeatMs: 300 }));
       expect(answer.deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual([others, wide].toSorted());
       const unrecorded = { id: delivery, endpoint_id: endpoint, reason: own };
       expect([answer.recorded, answer.unrecorded]).toEqual(own ? [2, [unrecorded]] : [3, []]);
       // A worker that has lost its memory of it, and one that names it in its next call: it is not sent anew.
       expect((await impatiently((session) => exchange(session))).deliveries).toEqual([]);
-      const holding = [{ ...held.find(({ lane_id }) => lane_id === owner), sending: [delivery] }];
-      const next = await impatiently((session) => exchange(session, { held: holding as typeof held }));
+      const holding = [{ ...leased.find(({ lane_id }) => lane_id === owner), sending: [delivery] }];
+      const next = await impatiently((session) => exchange(session, { leased: holding as typeof leased }));
       expect(next.deliveries).toEqual([]);
     });
     const again = results.filter(({ id }) => id === delivery);
@@ -157,7 +157,9 @@ test("a result that Postgres refuses → its lane alone is kept back, with the S
 test("no lane can be claimed → the results are recorded all the same, and the answer says why", async () => {
   await rolledBack(db.sql, async (sql) => {
     await sql`alter table keyframe_private.lanes rename to gone`;
-    await expect(exchange(sql, { results, held: leasedLanes(claimed) })).rejects.toThrow("The claim failed with 42P01");
+    await expect(exchange(sql, { results, leased: leasedLanes(claimed) })).rejects.toThrow(
+      "The claim failed with 42P01",
+    );
     expect(await readDelivery(sql, scene.delivery)).toMatchObject({ status: "delivered" });
   });
 });

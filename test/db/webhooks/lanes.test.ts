@@ -37,8 +37,8 @@ const perEndpoint = (deliveries: Leased[]) => {
 /** Records these as delivered and takes more, as the holder of all lanes of the answer. */
 const goOn = (claimed: Exchanged, done: Leased[], more = true) => {
   const ids = new Set(idsOf(done));
-  const held = leasedLanes(claimed, { sending: (id) => !ids.has(id), more });
-  return exchange(db.sql, { results: delivered(done), held });
+  const leased = leasedLanes(claimed, { sending: (id) => !ids.has(id), more });
+  return exchange(db.sql, { results: delivered(done), leased });
 };
 
 describe("what a claim brings", () => {
@@ -212,7 +212,7 @@ describe("a lease", () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const claimed = await exchange(db.sql, { leaseSeconds: 60 });
     for (const seconds of [50, 100, 170]) {
-      const { lost } = await exchange(db.sql, { held: leasedLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
+      const { lost } = await exchange(db.sql, { leased: leasedLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
       expect(lost).toEqual([]);
       expect((await exchange(db.sql, { at: fromNow(seconds + 55) })).deliveries).toEqual([]);
     }
@@ -223,7 +223,7 @@ describe("a lease", () => {
     await seedDeliveries(db.sql, endpoint, 1);
     const claimed = await exchange(db.sql, { leaseSeconds: 60 });
     const version = async (seconds: number) => {
-      await exchange(db.sql, { held: leasedLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
+      await exchange(db.sql, { leased: leasedLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
       return (await db.sql`select ctid::text from keyframe_private.lanes where id = ${endpoint}`)[0]?.ctid;
     };
     const [first, second, third] = [await version(1), await version(19), await version(21)];
@@ -238,8 +238,8 @@ describe("a lease", () => {
       await sql`update keyframe_private.lanes set served_at = served_at where id = ${endpoint}`;
       await db.sql.begin(async (other) => {
         await other`set local lock_timeout = '2 s'`;
-        const held = [{ ...(leasedLanes(claimed)[0] as LeasedLane), sending: [] }];
-        const { lanes, lost } = await exchange(other, { held });
+        const leased = [{ ...(leasedLanes(claimed)[0] as LeasedLane), sending: [] }];
+        const { lanes, lost } = await exchange(other, { leased });
         expect([lanes, lost]).toEqual([[], []]);
       });
     });
@@ -320,15 +320,15 @@ describe("turns", () => {
     expect(order[3]).toBe(order[0]);
   });
 
-  test("others wait for a turn → two deliveries for a new lane, none for a held one; none waits → all there is room for", async () => {
-    const [held = "", ...others] = await addEndpoints(4);
-    await seedDeliveries(db.sql, held, 40);
+  test("others wait for a turn → two deliveries for a new lane, none for a leased one; none waits → all there is room for", async () => {
+    const [leased = "", ...others] = await addEndpoints(4);
+    await seedDeliveries(db.sql, leased, 40);
     const claimed = await exchange(db.sql);
     for (const endpoint of others) await seedDeliveries(db.sql, endpoint, 20);
-    const holding = { held: leasedLanes(claimed, { sending: (id) => id === claimed.deliveries[0]?.id }) };
+    const holding = { leased: leasedLanes(claimed, { sending: (id) => id === claimed.deliveries[0]?.id }) };
     const crowded = await exchange(db.sql, { ...holding, maxLanes: 2, smallLane: 8 });
     expect([...perEndpoint(crowded.deliveries).values()]).toEqual([2, 2]);
-    expect(perEndpoint(crowded.deliveries).has(held)).toBe(false);
+    expect(perEndpoint(crowded.deliveries).has(leased)).toBe(false);
     const rest = await exchange(db.sql, { ...holding, maxLanes: 2 });
     expect([...perEndpoint(rest.deliveries).values()].sort()).toEqual([15, 16]);
   });
@@ -359,7 +359,7 @@ describe("turns", () => {
     const [endpoint = ""] = await addEndpoints(1);
     await seedDeliveries(db.sql, endpoint, 20);
     const { lanes } = await exchange(db.sql, { at: fromNow(3600) });
-    await exchange(db.sql, { held: leasedLanes({ lanes }, { sending: () => false, more: false }), maxLanes: 0 });
+    await exchange(db.sql, { leased: leasedLanes({ lanes }, { sending: () => false, more: false }), maxLanes: 0 });
     expect((await exchange(db.sql)).deliveries).toHaveLength(16);
   });
 
@@ -374,8 +374,8 @@ describe("turns", () => {
   test("a lane is given back for a pause → due when that ends, or at once when something arrives", async () => {
     const [quiet = "", busy = ""] = await addEndpoints(2);
     for (const endpoint of [quiet, busy]) await seedDeliveries(db.sql, endpoint, 1);
-    const held = leasedLanes(await exchange(db.sql), { sending: () => false, more: false });
-    await exchange(db.sql, { held: held.map((lane) => ({ ...lane, pause_ms: 2_000 })), maxLanes: 0 });
+    const leased = leasedLanes(await exchange(db.sql), { sending: () => false, more: false });
+    await exchange(db.sql, { leased: leased.map((lane) => ({ ...lane, pause_ms: 2_000 })), maxLanes: 0 });
     expect((await exchange(db.sql)).deliveries).toEqual([]);
     await seedDeliveries(db.sql, busy, 1);
     expect([...perEndpoint((await exchange(db.sql)).deliveries)]).toEqual([[busy, 2]]);

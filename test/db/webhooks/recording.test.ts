@@ -54,8 +54,8 @@ describe("only the holder of the lane can record", () => {
   test("the same result sent twice (the first answer was lost) → counts once", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
-    expect((await exchange(db.sql, { results, held: [] })).recorded).toBe(1);
-    expect((await exchange(db.sql, { results, held: [] })).recorded).toBe(0);
+    expect((await exchange(db.sql, { results, leased: [] })).recorded).toBe(1);
+    expect((await exchange(db.sql, { results, leased: [] })).recorded).toBe(0);
     expect((await attemptsOf(id)).length).toBe(1);
   });
 
@@ -105,7 +105,7 @@ test("batches over the same endpoints in opposite order → no deadlock: each is
       .map((held, i) => resultOf(held, { status_code: (i + batch) % 2 ? 200 : 500 }));
     return batch % 2 ? own.reverse() : own;
   });
-  const give = (results: Result[]) => exchange(db.sql, { results, held: [], maxLanes: 0 });
+  const give = (results: Result[]) => exchange(db.sql, { results, leased: [], maxLanes: 0 });
   const answers = await Promise.all(batches.map(give));
   expect(answers.map(({ recorded, unrecorded }) => recorded + unrecorded.length)).toEqual(Array(6).fill(16));
   const unrecorded = answers.flatMap((answer) => answer.unrecorded);

@@ -32,7 +32,7 @@ describe("what is written again and again is updated in place, so that no index 
     const record = (sql: Parameters<typeof exchange>[0], of: typeof deliveries) =>
       exchange(sql, {
         results: of.map((delivery) => resultOf(delivery, { status_code: 200, started_at })),
-        held: [],
+        leased: [],
         maxLanes: 0,
       });
     await record(db.sql, deliveries.slice(0, 1));

@@ -78,7 +78,7 @@ describe("a lane that raises", () => {
     await seedBoth();
     const claimed = await exchange(db.sql, { leaseSeconds: 10 });
     const later = new Date(Date.now() + 8_000);
-    const renew = () => exchange(db.sql, { held: leasedLanes(claimed), leaseSeconds: 10, at: later });
+    const renew = () => exchange(db.sql, { leased: leasedLanes(claimed), leaseSeconds: 10, at: later });
     await withFailing(LANES, `new.id = '${bad}'`, async () => {
       const { kept, lost } = await renew();
       expect([kept, lost]).toEqual([[good], []]);
@@ -91,13 +91,13 @@ describe("a lane that raises", () => {
   test("when it is given back → the others are given back; it is free when its lease has ended", async () => {
     await seedBoth();
     const claimed = await exchange(db.sql);
-    const held = leasedLanes(claimed, { sending: () => false, more: false });
+    const leased = leasedLanes(claimed, { sending: () => false, more: false });
     await withFailing(LANES, `new.id = '${bad}' and new.token is null`, async () => {
-      expect((await exchange(db.sql, { held, maxLanes: 0 })).lost).toEqual([good]);
+      expect((await exchange(db.sql, { leased, maxLanes: 0 })).lost).toEqual([good]);
     });
     expect(await readLane(db.sql, bad)).toMatchObject({ token: expect.any(String) });
     await letTimePass();
-    expect((await exchange(db.sql, { held, maxLanes: 0 })).lost.toSorted()).toEqual([bad, good].toSorted());
+    expect((await exchange(db.sql, { leased, maxLanes: 0 })).lost.toSorted()).toEqual([bad, good].toSorted());
   });
 });
 

@@ -82,12 +82,12 @@ export async function seedDeliveries(
   return ids;
 }
 
-/** exchange_deliveries' answer. Unless `held` says otherwise, the lanes of the results are released with them. */
+/** exchange_deliveries' answer. Unless `leased` says otherwise, the lanes of the results are released with them. */
 export async function exchange(
   sql: AnySql,
   {
     results = [],
-    held = releasedLanes(results),
+    leased = releasedLanes(results),
     maxLanes = 100,
     leaseSeconds = 60,
     heartbeatMs = null,
@@ -98,7 +98,7 @@ export async function exchange(
     oneByOne = false,
   }: {
     results?: Result[];
-    held?: LeasedLane[];
+    leased?: LeasedLane[];
     maxLanes?: number;
     leaseSeconds?: number;
     heartbeatMs?: number | null;
@@ -109,10 +109,14 @@ export async function exchange(
     oneByOne?: boolean;
   } = {},
 ): Promise<Exchanged> {
+  const asked = {
+    lanes: leased,
+    ...{ max_lanes: maxLanes, small_lane: smallLane, max_bytes: maxBytes, lease_seconds: leaseSeconds },
+  };
   const [row] = await sql<{ answer: Answer & { claim: Claim | null } }[]>`
     select keyframe_worker.exchange_deliveries(
-      ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${maxLanes}, ${leaseSeconds}, ${heartbeatMs},
-      coalesce(${at ?? null}, now()), ${waitMs}, small_lane => ${smallLane}, max_bytes => ${maxBytes}${oneByOne ? sql`, one_by_one => true` : sql``}) as answer`;
+      ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(asked)}::text::jsonb, ${heartbeatMs}, ${waitMs},
+      at => coalesce(${at ?? null}, now()), one_by_one => ${oneByOne}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
   const { claim, ...recording } = row.answer;
   if (claim === null) throw new Error(`The claim failed with ${recording.claim_error}.`);

@@ -17,14 +17,17 @@ export type LeasedLane = {
 /** The arguments of exchange_deliveries. */
 export type ExchangeArguments = {
   results: AttemptResult[];
-  held: LeasedLane[];
-  max_lanes: number;
-  lease_seconds: number;
-  /** Null: the worker does not claim. */
+  claim: {
+    lanes: LeasedLane[];
+    /** How many lanes it takes besides these. */
+    max_lanes: number;
+    /** The limit on the claimed bodies in total. One delivery is claimed in any case. */
+    max_bytes: number;
+    lease_seconds: number;
+  };
+  /** Null: the worker does not claim again. */
   heartbeat_ms: number | null;
   wait_ms: number;
-  /** The limit on the claimed bodies in total. One delivery is claimed in any case. */
-  max_bytes: number;
   /** After a call that ran out of time: finds the row that takes the time, and sets it aside. */
   one_by_one: boolean;
   /** For GET /api/health?deep=1. */

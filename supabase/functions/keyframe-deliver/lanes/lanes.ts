@@ -34,10 +34,11 @@ const LARGEST_CALL = { lanes: 100, deliveries: 800, bytes: 2_000_000 };
 /** Of the largest call; a lane then gets a body as before. */
 const SMALLEST_SHARE = 1 / 64;
 
-type Claiming = Pick<ExchangeArguments, "max_lanes" | "heartbeat_ms" | "wait_ms" | "max_bytes"> & {
-  /** How many deliveries may be with the worker; null: it ends. */
-  most: number | null;
-};
+type Claiming = Pick<ExchangeArguments, "heartbeat_ms" | "wait_ms"> &
+  Pick<ExchangeArguments["claim"], "max_lanes" | "max_bytes"> & {
+    /** How many deliveries may be with the worker; null: it ends. */
+    most: number | null;
+  };
 
 type LanesSettings = {
   exchange: Exchange;
@@ -77,15 +78,17 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   }
 
   /** Sends the results and the leased lanes. Returns whether more lanes wait. */
-  async function call({ most, ...claiming }: Claiming, callMs: number): Promise<boolean> {
+  async function call({ most, max_lanes, max_bytes, ...claiming }: Claiming, callMs: number): Promise<boolean> {
     const calledAt = clock.now();
     const { given, settle } = results.give();
     const { open, slow } = places.counts();
     const { unrecorded, claim, claim_error } = await exchange({
       ...claiming,
       results: given,
-      held: describeLeased(lanes.all(), results.deliveriesByLane(), most),
-      lease_seconds: LEASE_SECONDS,
+      claim: {
+        lanes: describeLeased(lanes.all(), results.deliveriesByLane(), most),
+        ...{ max_lanes, max_bytes, lease_seconds: LEASE_SECONDS },
+      },
       one_by_one: hasFailed,
       report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow, places: places.report() },
     });

@@ -1,26 +1,20 @@
--- Functions that api calls for webhook endpoints. Definer: users may not write these tables; managed_endpoint finds the caller's rows.
-
-create function keyframe_private.is_managed(owner uuid)
-returns boolean language sql stable set search_path = '' as $$
-  select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
-$$;
-comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
+-- Functions that api calls for webhook endpoints.
 
 -- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
-create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
+create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.webhook_endpoints;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
-    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
+    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
-  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
+  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
   return wanted;
 end $$;
-comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
+comment on function keyframe_private.own_endpoint is 'The endpoint, if it is the caller''s; otherwise raises not_found.';
 
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
 returns void language plpgsql immutable set search_path = '' as $$
@@ -46,7 +40,7 @@ begin
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
       create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
   end if;
-  created := keyframe_private.managed_endpoint(request.resource_id);
+  created := keyframe_private.own_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
     'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
@@ -66,7 +60,7 @@ begin
   perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
-  where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
+  where e.owner_id = caller or (e.owner_id is null and by_service); -- an index condition for each half of is_own
   return jsonb_build_object('endpoints', listed, 'rate', rate);
 end $$;
 comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
@@ -77,7 +71,7 @@ declare
   rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
-  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.own_endpoint(endpoint_id)), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -93,7 +87,7 @@ declare
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  changed := keyframe_private.own_endpoint(endpoint_id, lock => true);
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
@@ -117,7 +111,7 @@ declare
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  gone := keyframe_private.own_endpoint(endpoint_id, lock => true);
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
   return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
 exception when sqlstate 'KEYFR' then
@@ -133,7 +127,7 @@ declare
   endpoint keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -141,7 +135,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
 
--- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
+-- Functions that api calls for the deliveries of an endpoint: test, list, read, send again.
 
 create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -157,22 +151,22 @@ begin
 end $$;
 comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
 
-create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
+create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
 declare
   wanted keyframe.webhook_deliveries;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
-    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
+    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_own(d.owner_id) for update;
   end if;
   select d.* into wanted from keyframe.webhook_deliveries d
-  where d.id = delivery and keyframe_private.is_managed(d.owner_id)
+  where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
   return wanted;
 end $$;
-comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
+comment on function keyframe_private.own_delivery is 'The delivery, if it is the caller''s and its endpoint exists; otherwise raises not_found.';
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -186,10 +180,10 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true,
+      'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(request.resource_id)), 'replayed', true,
       'rate', request.rate);
   end if;
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  endpoint := keyframe_private.own_endpoint(endpoint_id, lock => true);
   perform keyframe_private.raise_if(not endpoint.enabled, 'invalid_request', 'This endpoint is disabled. Enable it, then test it.');
   insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
   values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
@@ -206,8 +200,8 @@ end $$;
 comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller, also when its event_types exclude it, but not when it is disabled.';
 
 create function keyframe.list_webhook_deliveries(
-  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20, before_created_at timestamptz default null,
-  before_id uuid default null, event_type text default null)
+  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20,
+  before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', event_type text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -215,9 +209,8 @@ declare
   listed jsonb;
   refused keyframe_private.refusal;
 begin
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
-  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many. Without a cursor
-  -- it starts at infinity, so that every plan is such a walk.
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
+  -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
     '[]') into listed
   from (
@@ -228,8 +221,8 @@ begin
       else array[list_webhook_deliveries.event_type] end) as asked (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type and (d.created_at, d.id)
-        < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type
+        and (d.created_at, d.id) < (before_created_at, before_id)
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
     ) w
@@ -250,7 +243,7 @@ declare
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
-    'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+    'delivery', keyframe_private.delivery_json(keyframe_private.own_delivery(delivery_id)), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -265,7 +258,7 @@ declare
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
+  again := keyframe_private.own_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
     update keyframe.webhook_deliveries d
@@ -301,7 +294,7 @@ begin
   end if;
   -- The deletion of the endpoint and its other recoveries wait.
   perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
-  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint := keyframe_private.own_endpoint(endpoint_id);
   perform keyframe_private.take_lock('recovery', endpoint.id);
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at

@@ -1,0 +1,174 @@
+-- Functions that api calls for projects. All are definers: an Idempotency-Key has an identifier before the row exists, which users may not
+-- choose, and under a policy no condition on a step may use an index (enum_eq is not leakproof).
+
+create function keyframe_private.own_project(project uuid)
+returns keyframe.projects language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.projects;
+begin
+  select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_project is 'The project, if it is the caller''s; otherwise raises not_found.';
+
+create function keyframe.create_project(
+  title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
+  request_hash text default null, film_id uuid default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  created keyframe.projects;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if request.replayed then
+    select p.* into created from keyframe.projects p 
+    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The project this Idempotency-Key created has been deleted since. Send a new key.');
+  else
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id)
+    values (
+      request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio,
+      create_project.film_id)
+    returning * into created;
+  end if;
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.create_project is 'Creates a project of the caller; with film_id, as the last shot of that film.';
+
+create function keyframe_private.projects_per_token()
+returns integer language sql immutable set search_path = '' as $$
+  select 10
+$$;
+comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions.';
+
+-- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search looks
+-- at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token more
+-- for each ten projects.
+create function keyframe.list_projects(
+  max_rows integer default 20, before_created_at timestamptz default 'infinity',
+  before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', with_predictions boolean default false, search text default '')
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted integer := least(max_rows, 101);
+  looked_at integer := case when search = '' then wanted else 5000 end;
+  matches keyframe.projects[];
+  searched_until json;
+begin
+  matches := array(
+    select row(l.*)::keyframe.projects from (
+      select p.* from keyframe.projects p
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
+      order by p.created_at desc, p.id desc
+      limit looked_at
+    ) l
+    where strpos(lower(l.title), lower(search)) > 0
+    order by l.created_at desc, l.id desc
+    limit wanted);
+  if with_predictions and cardinality(matches) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(matches) / keyframe_private.projects_per_token());
+  end if;
+  if search <> '' and cardinality(matches) < wanted then
+    select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
+      select p.created_at, p.id from keyframe.projects p
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
+      order by p.created_at desc, p.id desc
+      offset looked_at - 1 limit 1
+    ) l;
+  end if;
+  return json_build_object(
+    'projects', (
+      select coalesce(json_agg(
+        case when with_predictions
+          then (select to_json(j) from (select (f.project).*, coalesce(s.predictions, '[]') as predictions) j)
+          else to_json(f.project) end
+        order by f.place), '[]')
+      from (select u as project, row_number() over () as place from unnest(matches) u) f
+      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
+    'searched_until', searched_until, 'rate', rate);
+end $$;
+comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
+
+create function keyframe.read_project(project_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.projects;
+  refused keyframe_private.refusal;
+begin
+  wanted := keyframe_private.own_project(project_id);
+  return json_build_object(
+    'project', to_json(wanted), 'predictions',
+      coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
+
+create function keyframe_private.refuse_changed(kind text)
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  perform keyframe_private.raise_error('precondition_failed',
+    format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
+end $$;
+comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film that has another version.';
+
+-- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
+create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  changed keyframe.projects;
+  refused keyframe_private.refusal;
+begin
+  update keyframe.projects p
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
+    selected_video_id, film_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
+      c.selected_last_frame_id, c.selected_video_id, c.film_id
+    from jsonb_populate_record(p, changes) c)
+  where p.id = update_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  returning p.* into changed;
+  if not found then
+    perform keyframe_private.own_project(project_id);
+    perform keyframe_private.refuse_changed('project');
+  end if;
+  return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.update_project is 'Changes the caller''s project. Existing predictions keep their inputs.';
+
+-- `versions` as for update_project. Triggers refuse it while a prediction runs, and queue the files for removal.
+create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  wanted keyframe.projects;
+  refused keyframe_private.refusal;
+begin
+  select p.* into wanted from keyframe.projects p
+  where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  for update;
+  if not found then
+    perform keyframe_private.own_project(project_id);
+    perform keyframe_private.refuse_changed('project');
+  end if;
+  delete from keyframe.projects p where p.id = wanted.id;
+  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';

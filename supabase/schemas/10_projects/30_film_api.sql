@@ -1,0 +1,190 @@
+-- Functions that api calls for films, one call per request.
+
+create function keyframe_private.shots_of(film uuid)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  return array(select p.id from keyframe.projects p where p.film_id = film order by p.film_position);
+end $$;
+comment on function keyframe_private.shots_of is 'The shots of a film, in order.';
+
+create function keyframe_private.film_json(film keyframe.films)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return json_build_object(
+    'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
+    'created_at', film.created_at, 'updated_at', film.updated_at);
+end $$;
+comment on function keyframe_private.film_json is 'A film as its owner sees it.';
+
+create function keyframe_private.own_film(film uuid)
+returns keyframe.films language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.films;
+begin
+  select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
+
+create function keyframe.create_film(
+  title text, description text default '', idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  created keyframe.films;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if request.replayed then
+    select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The film this Idempotency-Key created has been deleted since. Send a new key.');
+  else
+    insert into keyframe.films (id, title, description)
+    values (request.resource_id, create_film.title, create_film.description)
+    returning * into created;
+  end if;
+  return json_build_object(
+    'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.create_film is 'Creates a film of the caller, without shots.';
+
+create function keyframe.list_films(
+  max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  page keyframe.films[] := array(
+    select f from keyframe.films f
+    where f.owner_id = auth.uid() and (f.created_at, f.id) < (before_created_at, before_id)
+    order by f.created_at desc, f.id desc
+    limit least(max_rows, 101));
+begin
+  return json_build_object(
+    'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
+    'rate', rate);
+end $$;
+comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
+
+create function keyframe.read_film(film_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.films;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
+begin
+  wanted := keyframe_private.own_film(film_id);
+  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  if cardinality(shots) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
+  end if;
+  return json_build_object(
+    'film', keyframe_private.film_json(wanted),
+    'shots', (
+      select coalesce(json_agg(
+        (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
+      from unnest(shots) p left join keyframe_private.step_predictions(shots) s on s.project_id = p.id),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step. Costs one token more for each ten shots.';
+
+create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  unknown uuid;
+begin
+  if cardinality(project_ids) > keyframe_private.max_shots() then
+    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
+  elsif (select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids) then -- null is not counted
+    perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
+  end if;
+  select w.id into unknown from unnest(project_ids) w (id)
+  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
+  limit 1;
+  if found then
+    perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
+  elsif project_ids = keyframe_private.shots_of(film.id) then
+    return;
+  end if;
+
+  update keyframe.films f set updated_at = now()
+  where f.id = film.id or f.id in (select p.film_id from keyframe.projects p where p.id = any (project_ids));
+  -- First out, then in: a project that takes the same position in another film would not be known from one that only enters it.
+  update keyframe.projects p set film_id = null, film_position = null
+  where p.film_id = film.id and p.id <> all (project_ids) or p.id = any (project_ids) and p.film_id <> film.id;
+  update keyframe.projects p set film_id = film.id, film_position = w.position
+  from unnest(project_ids) with ordinality w (id, position)
+  where p.id = w.id and p.film_position is distinct from w.position;
+end $$;
+comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order. The film''s other shots leave it; shots of other films leave those films.';
+
+create function keyframe.update_film(
+  film_id uuid, changes jsonb default '{}', project_ids uuid[] default null, versions timestamptz[] default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  changed keyframe.films;
+  refused keyframe_private.refusal;
+begin
+  update keyframe.films f
+  set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
+  where f.id = update_film.film_id and keyframe_private.is_own(f.owner_id)
+    and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  returning f.* into changed;
+  if not found then
+    perform keyframe_private.own_film(film_id);
+    perform keyframe_private.refuse_changed('film');
+  end if;
+  if project_ids is not null then
+    perform keyframe_private.order_shots(changed, project_ids);
+    select f.* into changed from keyframe.films f where f.id = changed.id;
+  end if;
+  return json_build_object('film', keyframe_private.film_json(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
+
+-- With with_projects, a running prediction stops all of it (generation_in_progress).
+create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  wanted keyframe.films;
+  deleted json;
+  shots uuid[];
+  refused keyframe_private.refusal;
+begin
+  select f.* into wanted from keyframe.films f
+  where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id)
+    and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  for update;
+  if not found then
+    perform keyframe_private.own_film(film_id);
+    perform keyframe_private.refuse_changed('film');
+  end if;
+  deleted := keyframe_private.film_json(wanted);
+  shots := keyframe_private.shots_of(wanted.id);
+  if with_projects then
+    -- before they leave the film: require_frame sees that they are deleted
+    perform from keyframe.projects p where p.id = any (shots) for update;
+  end if;
+  delete from keyframe.films f where f.id = wanted.id;
+  if with_projects then
+    delete from keyframe.projects p where p.id = any (shots);
+  end if;
+  return json_build_object('film', deleted, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_film is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';

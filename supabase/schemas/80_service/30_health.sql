@@ -1,0 +1,82 @@
+-- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
+-- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
+
+-- Definer: anybody may ask. Answers within 300 ms, also when the version cannot be read or what users write to is locked. `writes`: ok,
+-- read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions
+-- that are read-only by themselves.
+create function keyframe.health()
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
+declare
+  version text;
+  writes text := 'ok';
+begin
+  begin
+    version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
+    if not exists (select from keyframe_private.settings) then
+      writes := 'settings_missing';
+    end if;
+    if current_setting('transaction_read_only')::boolean then -- in recovery too
+      writes := 'read_only';
+    else
+      -- What a write would lock, without a write.
+      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.lane_arrivals,
+        keyframe_private.provider_submits, keyframe_private.idempotency_keys, keyframe_private.rate_buckets, keyframe_private.kicks in row exclusive mode;
+      lock table auth.users in row share mode;
+      lock table keyframe.models, keyframe.step_defaults, keyframe.webhook_endpoints in access share mode;
+    end if;
+  exception when lock_not_available then
+    writes := 'locked';
+  end;
+  return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
+end $$;
+comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
+
+create function keyframe_private.seconds_since(moment timestamptz)
+returns numeric language sql stable set search_path = '' as $$
+  select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
+$$;
+comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
+
+-- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
+-- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
+create function keyframe_worker.service_figures()
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
+declare
+  began constant timestamptz := clock_timestamp();
+  figures jsonb := '{}';
+  unread jsonb := '[]';
+  part record;
+  value jsonb;
+  code text;
+begin
+  for part in
+    select * from (values
+      ('settings', 'setting_figures'), ('due', 'due_figures'), ('setAside', 'aside_figures'), ('calls', 'call_figures'),
+      ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
+      ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
+      ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
+      ('costs', 'cost_figures')
+    ) p (name, function_name)
+  loop
+    value := null;
+    code := null;
+    begin
+      if clock_timestamp() > began + interval '600 milliseconds' then
+        code := '57014';
+      else
+        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+        execute format('select keyframe_private.%I()', part.function_name) into value;
+      end if;
+    exception when others then
+      code := sqlstate;
+    end;
+    figures := figures || jsonb_build_object(part.name, value);
+    if code is not null then
+      unread := unread || jsonb_build_object('part', part.name, 'code', code);
+    end if;
+  end loop;
+  return figures || jsonb_build_object(
+    'unread', unread,
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
+end $$;
+comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';

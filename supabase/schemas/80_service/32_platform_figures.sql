@@ -1,0 +1,241 @@
+-- The figures of what the work runs on: kicks, workers, jobs, locks, calls, settings.
+
+-- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
+-- request without an answer may belong to any user of pg_net in this project.
+create function keyframe_private.kick_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
+    'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
+    -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
+    'servedDatabase', (
+      select nullif(current_setting('pg_net.database_name', true), current_database())
+      from pg_catalog.pg_extension e where e.extname = 'pg_net'),
+    'lastAcceptedSeconds', (
+      select keyframe_private.seconds_since(n.created) from net._http_response n
+      where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
+      order by n.created desc limit 1))
+  from (
+    select count(*) as unsent,
+      keyframe_private.seconds_since(to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision))) as "oldestUnsentSeconds"
+    from (select n.headers from net.http_request_queue n where n.headers ->> 'webhook-id' like 'kick\_%' limit 10000) q
+  ) u
+  cross join (
+    select
+      count(*) filter (where n.status_code = 202 and n.headers ? 'keyframe-function') as accepted,
+      count(*) filter (where n.status_code >= 400 and n.headers ? 'keyframe-function') as refused,
+      count(*) filter (where n.status_code is null) as failed
+    from net._http_response n
+    where n.created > now() - interval '5 minutes'
+  ) r
+$$;
+comment on function keyframe_private.kick_figures is 'The figures of kicks in pg_net, for health and metrics.';
+
+-- The last kick of each worker. Searches five minutes of answers: ids have no index there, and pg_net keeps the answers of all senders for
+-- hours.
+create function keyframe_private.last_kick_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_object_agg(f.name, jsonb_build_object(
+    'outcome', case
+      when k.made_at is null then 'none'
+      when k.request_id is null then 'not_made'
+      when a.id is null then 'unanswered'
+      when a.status_code = 202 and a.headers ? 'keyframe-function' then 'accepted'
+      when a.status_code is not null then 'answered'
+      else 'failed'
+    end,
+    'status', a.status_code,
+    'error', left(coalesce(k.error, a.error_msg), 200),
+    'madeSeconds', keyframe_private.seconds_since(k.made_at),
+    -- A claim that waits may acknowledge a kick that was made after it began.
+    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end))
+  from (values ('generate'), ('deliver')) f (name)
+  left join lateral (select m.* from keyframe_private.kicks m where m.function_name = f.name order by m.made_at desc limit 1) k on true
+  left join lateral (
+    select n.id, n.status_code, n.headers, n.error_msg
+    from net._http_response n
+    -- created is the start of pg_net's transaction, which may be before the kick.
+    where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id
+    limit 1
+  ) a on true
+$$;
+comment on function keyframe_private.last_kick_figures is 'The last kick of each worker: when it was made, its outcome, and how long until the worker claimed.';
+
+-- A report may be broken: what cannot be read is left out. Its places: {of, open, slow: [{name, open, of}]}; null when it reports none.
+create function keyframe_private.worker_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_object_agg(f.name, jsonb_build_object(
+    'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
+    'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
+    'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
+    'places', (
+      select jsonb_build_object('of', round(p.of), 'open', round(p.open), 'slow', (
+        select coalesce(jsonb_agg(
+          jsonb_build_object('name', left(s.name, 200), 'open', round(s.open), 'of', round(s.of)) order by s.nth), '[]')
+        from (
+          select c.nth, case when jsonb_typeof(c.cause -> 'name') = 'string' then c.cause ->> 'name' end as name,
+            keyframe_private.read_figure(c.cause, 'open') as open, keyframe_private.read_figure(c.cause, 'of') as of
+          from jsonb_array_elements(p.slow) with ordinality c (cause, nth) where c.nth <= 5) s
+        where s.name is not null and s.open is not null and s.of is not null))
+      from (
+        select keyframe_private.read_figure(w.report -> 'places', 'of') as of, keyframe_private.read_figure(w.report -> 'places', 'open') as open,
+          case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then w.report -> 'places' -> 'slow' end as slow) p
+      where p.of is not null and p.open is not null and p.slow is not null),
+    'oldestKickSeconds', (
+      select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
+      where k.function_name = f.name and k.acknowledged_at is null and k.error is null),
+    'slowestKickSeconds', (
+      select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
+      where k.function_name = f.name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null)))
+  from (values ('generate'), ('deliver')) f (name) left join keyframe_private.worker_heartbeats w on w.function_name = f.name
+$$;
+comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, its last report.';
+
+-- Follows who waits for whom: from sessions that have waited for a second, have locked a table of ours against writers for `locked_for`, or
+-- have held rows of ours for `held_for`. At most five, those that block most first. A role that may not see others' sessions sees none.
+create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
+returns jsonb language sql volatile set search_path = '' as $$
+  with recursive locks as materialized (
+    select l.pid, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
+  ), sessions as materialized (
+    select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
+  ), held as (
+    select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
+    from locks l
+    join pg_catalog.pg_class c on c.oid = l.relation
+    where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace, 'net'::regnamespace, 'cron'::regnamespace])
+        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass]))
+  ), chain as (
+    (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
+     from sessions s
+     where s.backend_type is distinct from 'autovacuum worker' and (
+       exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
+       or exists (
+         select from held h where h.pid = s.pid
+           and s.xact_start < clock_timestamp() - case when h.is_table then locked_for else held_for end))
+     order by s.xact_start limit 50)
+    union
+    select c.victim, b.pid, true from chain c cross join lateral unnest(pg_catalog.pg_blocking_pids(c.pid)) b (pid)
+  ), ends as (
+    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
+    from chain c where cardinality(pg_catalog.pg_blocking_pids(c.pid)) = 0 group by c.pid
+  ), named as (
+    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(h.is_table) as is_table,
+      string_agg(distinct h.relation::regclass::text, ', ') as tables
+    from ends e
+    left join sessions s on s.pid = e.pid
+    left join held h on h.pid = e.pid
+    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
+      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- one that ends at once is a queue that moves
+    group by e.pid, e.blocks, s.usename, s.xact_start, s.state
+    order by e.blocks desc, s.xact_start limit 5
+  )
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),
+    'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
+  from named n
+$$;
+comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
+
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
+-- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
+create function keyframe_private.call_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with open as materialized (
+    select a.state, a.query_start, a.xact_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called,
+      case when pg_catalog.pg_has_role(a.usesysid, 'authenticated', 'member') then
+        substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') end as owner
+    from pg_catalog.pg_stat_activity a
+    where a.datname = current_database() and a.state <> 'idle' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
+  )
+  select to_jsonb(s) || jsonb_build_object('owners', (
+    select coalesce(jsonb_agg(to_jsonb(o) order by o.seconds desc), '[]')
+    from (
+      select w.owner as "ownerId", count(*) as calls, mode() within group (order by w.called) as called,
+        round(sum(extract(epoch from clock_timestamp() - w.xact_start)), 3) as seconds
+      from open w where w.owner is not null group by w.owner
+      having count(*) >= 3 and sum(clock_timestamp() - w.xact_start) > interval '2 seconds'
+      order by seconds desc limit 3) o))
+  from (
+    select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
+    from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
+$$;
+comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
+
+-- Only a steady demand keeps a bucket low. Not `wait`: an empty bucket shortens waits and refuses nothing.
+create function keyframe_private.limited_owners()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'ownerId', o.owner_id, 'routeClass', o.route_class, 'seconds', keyframe_private.seconds_since(o.low_since)) order by o.low_since), '[]')
+  from (
+    select b.owner_id, b.route_class, b.low_since
+    from (
+      select r.* from keyframe_private.rate_buckets r
+      where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
+    join keyframe_private.rate_limits l on l.route_class = b.route_class
+    where b.route_class <> 'wait'
+      and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
+    order by b.low_since limit 3) o
+$$;
+comment on function keyframe_private.limited_owners is 'Owners who have used up the rate of a class for ten seconds, the longest first, at most three.';
+
+-- Triggers of these tables run in transactions that serve everybody; those of projects and films do not.
+create function keyframe_private.app_triggers()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(t.name order by t.name), '[]')
+  from (
+    select format('%s on %s', t.tgname, t.tgrelid::regclass) as name
+    from pg_catalog.pg_trigger t
+    join pg_catalog.pg_class c on c.oid = t.tgrelid
+    join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace <> 'keyframe_private'::regnamespace
+      and (c.relnamespace = 'keyframe_private'::regnamespace
+        or c.relnamespace = 'keyframe'::regnamespace and c.relname ~ '^(predictions$|webhook_)')
+    limit 20) t
+$$;
+comment on function keyframe_private.app_triggers is 'Enabled triggers that Keyframe did not make, on its tables that serve everybody.';
+
+-- Reads the last 10,000 runs of all jobs, more than four hours of ours. A job is late only if this log begins before late_after, or is
+-- empty.
+create function keyframe_private.job_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with runs as materialized (
+    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
+  ), ran as (
+    select j.jobname, max(r.start_time) as started_at, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
+      max(r.end_time) filter (where r.status = 'failed') as failed_at,
+      count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes') as failures,
+      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
+    from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
+  )
+  select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
+    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active and j.command = w.command),
+    'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
+    'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
+    'failures', coalesce(r.failures, 0),
+    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
+    'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
+      and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
+  from keyframe_private.jobs() w left join ran r on r.jobname = w.name
+$$;
+comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
+
+-- Times in the future show how far the clock went back.
+create function keyframe_private.setting_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'hasSettings', exists (select from keyframe_private.settings),
+    'missingSecrets', (
+      select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
+      where not exists (select from vault.secrets v where v.name = n.name)),
+    'clockBackSeconds', (
+      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
+      from (
+        select w.claimed_at from keyframe_private.worker_heartbeats w
+        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
+        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
+      where t.moment > now() + interval '5 seconds'))
+$$;
+comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes forward.';
