@@ -22,17 +22,18 @@ export type Choice = { projectId: string; step: Step; takes: string[] };
 export type Ended = Pick<Prediction, "predictionId" | "status" | "error">;
 
 type State = { choices: Choice[] };
-type Filming = { ctx: WorkflowContext<State>; keyframe: KeyframeClient };
+type Filming = { ctx: WorkflowContext<State>; keyframe: KeyframeClient; lookAfterSeconds: number };
 
 export type FilmWorkflow = ReturnType<typeof filmWorkflow>;
 
-export const filmWorkflow = (clientFor: (userId: string) => KeyframeClient) =>
+/** `lookAfterSeconds`: when to ask how a prediction stands that has sent no event. A cancelled one never sends any. */
+export const filmWorkflow = (clientFor: (userId: string) => KeyframeClient, lookAfterSeconds: number) =>
   workflow({
     name: "film",
     handlers: {
       /** Films shot after shot, and returns the videos. */
       run: async (ctx: WorkflowContext<State>, { userId, opening, shots, takes }: Script): Promise<string[]> => {
-        const filming = { ctx, keyframe: clientFor(userId) };
+        const filming = { ctx, keyframe: clientFor(userId), lookAfterSeconds };
         ctx.set("choices", []);
         const videos: string[] = [];
         let begins: string | undefined;
@@ -160,11 +161,11 @@ async function start<S extends Step>(
   });
 }
 
-/** Waits for the event, and looks once an hour without one: a cancelled prediction sends none. */
-async function end({ ctx, keyframe }: Filming, prediction: PredictionRef): Promise<Ended> {
+/** Waits for the event, and looks now and then how the prediction stands. */
+async function end({ ctx, keyframe, lookAfterSeconds }: Filming, prediction: PredictionRef): Promise<Ended> {
   for (;;) {
     try {
-      return await ctx.promise<Ended>(prediction.predictionId).get().orTimeout({ hours: 1 });
+      return await ctx.promise<Ended>(prediction.predictionId).get().orTimeout({ seconds: lookAfterSeconds });
     } catch (error) {
       if (!(error instanceof TimeoutError)) throw error;
     }

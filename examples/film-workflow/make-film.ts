@@ -7,8 +7,8 @@ import { createKeyframeClient } from "keyframe-client";
 import type { FilmWorkflow, Script } from "./film.ts";
 
 const { KEYFRAME_URL: url = "http://127.0.0.1:54321", KEYFRAME_DATA = "../../.keyframe", PORT = "54380" } = process.env;
-const keys = JSON.parse(readFileSync(new URL(`${KEYFRAME_DATA}/keys.json`, import.meta.url), "utf8"));
-const { publishableKey, demoPassword, secretKey } = keys;
+const keys = new URL(`${KEYFRAME_DATA}/keys.json`, import.meta.url);
+const { publishableKey, demoPassword, secretKey } = JSON.parse(readFileSync(keys, "utf8"));
 
 // Your app's backend knows its user from the session. Here it is the demo user of `npm start`.
 const signIn = await fetch(`${url}/auth/v1/token?grant_type=password`, {

@@ -13,13 +13,15 @@ const TIMEOUT_MS = 10_000;
 
 const { KEYFRAME_URL: url, KEYFRAME_SECRET_KEY: secretKey, WEBHOOK_SECRET: secret, RESTATE_URL } = process.env;
 const { HOST = "127.0.0.1", WORKFLOW_PORT = "9080", WEBHOOK_PORT = "9081", RESTATE_IDENTITY_KEY } = process.env;
+const lookAfterSeconds = Number(process.env.LOOK_AFTER_SECONDS ?? 3600);
 if (!url || !secretKey || !secret || !RESTATE_URL) {
   console.error("Set KEYFRAME_URL, KEYFRAME_SECRET_KEY, WEBHOOK_SECRET and RESTATE_URL: README.md says what they are.");
   process.exit(1);
 }
 
 // Restate calls the workflow on a port of its own, which nobody else may reach. It repeats what fails, so the client does not.
-const film = filmWorkflow((userId) => createKeyframeClient({ url, secretKey, userId, retries: 0 }));
+const clientFor = (userId: string) => createKeyframeClient({ url, secretKey, userId, retries: 0 });
+const film = filmWorkflow(clientFor, lookAfterSeconds);
 const identityKeys = RESTATE_IDENTITY_KEY ? [RESTATE_IDENTITY_KEY] : [];
 const workflows = createEndpointHandler({ services: [film], identityKeys });
 createServer(workflows).listen(Number(WORKFLOW_PORT), HOST);

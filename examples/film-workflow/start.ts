@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { createKeyframeClient } from "keyframe-client";
@@ -12,7 +13,8 @@ const [restatePort, adminPort, nodePort, workflowPort, webhookPort] = [0, 1, 2, 
 );
 const RESTATE_URL = `http://127.0.0.1:${restatePort}`;
 const folder = fileURLToPath(new URL(".", import.meta.url));
-const { secretKey } = JSON.parse(readFileSync(new URL(`${KEYFRAME_DATA}/keys.json`, import.meta.url), "utf8"));
+const data = resolve(folder, KEYFRAME_DATA);
+const { secretKey } = JSON.parse(readFileSync(`${data}/keys.json`, "utf8"));
 
 /** Runs a program in this terminal. When it ends, so does everything. */
 function run(program: string, args: string[], env: Record<string, string>): void {
@@ -41,7 +43,7 @@ const { secret } = known ? await webhooks.secret(known.webhookId) : await webhoo
 
 const server = `@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`;
 run(createRequire(import.meta.url).resolve(server), ["--no-logo"], {
-  RESTATE_BASE_DIR: `${folder}.restate`,
+  RESTATE_BASE_DIR: `${data}/restate`,
   RESTATE_NODE_NAME: "film",
   RESTATE_LISTEN_MODE: "tcp",
   RESTATE_BIND_IP: "127.0.0.1",
