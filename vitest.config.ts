@@ -32,6 +32,8 @@ const compiler = {
 const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
 const tools = project("tools", tests("tools"));
 const lab = project("lab", tests("lab"));
+/** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. */
+const engines = project("engines", tests("engines"));
 
 /** What runs with `--mode`; "test" is Vitest's own default. */
 const MODES: Record<string, ReturnType<typeof project>[]> = {
@@ -42,6 +44,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   slow: [project("slow units", SLOW_UNITS), project("slow pages", SLOW_PAGES, stackSetup)],
   lab: [lab],
   tools: [tools],
+  engines: [engines],
   // The longest files first. Each project with a stack would start one of its own.
   all: [tools, lab, project("stack", STACK_FOLDERS, stackSetup), project("unit", tests("unit"), compiler)],
 };

@@ -20,6 +20,38 @@ test("package.json → every version is exact", () => {
   expect(loose).toEqual([]);
 });
 
+describe("examples", () => {
+  const ours: Record<string, string> = { ...packageJson.devDependencies, ...packageJson.dependencies };
+  const versions = z.record(z.string(), z.string()).default({});
+  const example = z.object({ dependencies: versions, devDependencies: versions });
+
+  test.each(["vite-react", "film-workflow"])(
+    "the package.json of %s → every version is exact, and this project's where it has the package",
+    (name) => {
+      const { dependencies, devDependencies } = example.parse(read(`examples/${name}/package.json`));
+      const { "keyframe-client": client, ...others } = { ...devDependencies, ...dependencies };
+      expect(["0.1.0", "file:../../client"]).toContain(client);
+      const wrong = Object.entries(others).filter(
+        ([each, version]) => !/^\d+\.\d+\.\d+$/.test(version) || version !== (ours[each] ?? version),
+      );
+      expect(wrong).toEqual([]);
+    },
+  );
+
+  test("film-workflow → its lock file names SHA-512 of all it installs, no registry, and nothing that runs while installing", () => {
+    const entry = z.looseObject({ link: z.boolean().optional(), integrity: z.string().optional() });
+    const lock = z.object({ packages: z.record(z.string(), entry) });
+    const { packages } = lock.parse(read("examples/film-workflow/package-lock.json"));
+    const installed = Object.entries(packages).filter(([path, { link }]) => path.startsWith("node_modules/") && !link);
+    const wrong = installed.filter(
+      ([, { integrity, resolved, hasInstallScript }]) =>
+        !integrity?.startsWith("sha512-") || resolved !== undefined || hasInstallScript !== undefined,
+    );
+    expect(wrong).toEqual([]);
+    expect(installed.length).toBeGreaterThan(5);
+  });
+});
+
 test("supabase/functions → every folder is a function that the stack runs and config.toml declares", () => {
   const folders = readdirSync(new URL("supabase/functions", root));
   expect(folders.sort()).toEqual([...FUNCTION_NAMES].sort());
