@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { openDatabase } from "../support/api/database.ts";
 import { fillBuckets } from "../support/api/buckets.ts";
+import { openDatabase } from "../support/api/database.ts";
 import { signUp } from "../support/api/user.ts";
 import { register } from "../support/api/webhooks.ts";
+import { LONGER } from "../support/longer.ts";
 import { drawImage } from "../support/media/images.ts";
 import { checkAnswer } from "../support/openapi/check.ts";
 import { type Place, places } from "../support/openapi/document.ts";
@@ -14,7 +15,7 @@ import { unwatchedFetch } from "../support/openapi/watch.ts";
 // Whatever is sent to an operation, the answer is one that openapi.json has for it, within half a minute and never a 5xx.
 // A failure prints the smallest request it could find and a seed: KEYFRAME_FUZZ_SEED=<seed> sends the same requests again.
 
-const RUNS = Number(Deno.env.get("KEYFRAME_FUZZ_RUNS") ?? 1_000);
+const RUNS = 1_000 * LONGER;
 const LONGEST_MS = 120 * Math.max(2_000, RUNS);
 const seed = Number(Deno.env.get("KEYFRAME_FUZZ_SEED") ?? crypto.getRandomValues(new Int32Array(1))[0]);
 

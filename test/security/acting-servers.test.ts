@@ -5,6 +5,7 @@ import { callApi, sendToApi } from "../support/api/call.ts";
 import { footprint, openDatabase } from "../support/api/database.ts";
 import { forgeToken } from "../support/api/tokens.ts";
 import { signUp, type User } from "../support/api/user.ts";
+import { LONGER } from "../support/longer.ts";
 import { rawExchange } from "../support/security/raw.ts";
 import { rest } from "../support/security/rest.ts";
 
@@ -170,8 +171,7 @@ test("the function behind it, by the Data API → closed to everybody but the se
 
 const listed = z.object({ projects: z.array(z.object({ textPrompt: z.string() })) });
 
-/** KEYFRAME_MIXED_REQUESTS=10000 for the long run. */
-const REQUESTS = Number(Deno.env.get("KEYFRAME_MIXED_REQUESTS") ?? 300);
+const REQUESTS = 300 * LONGER;
 
 test(`${REQUESTS} requests, 50 at once, of users, their servers and nobody → nobody gets or makes a row of another`, {
   timeout: 30_000 + REQUESTS * 60,

@@ -1,18 +1,19 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { useDatabase } from "../../support/database/clone-database.ts";
 import { claim, readRow } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
 import {
   addProject,
   addWorld,
-  useWorld,
   outputPathOf,
   type SeedOptions,
   seedPrediction,
+  useWorld,
   type World,
 } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addReference, start } from "../../support/database/user.ts";
 import { call } from "../../support/database/webhooks.ts";
+import { LONGER } from "../../support/longer.ts";
 
 // A take is a prediction that succeeded. Its owner selects it, hides it, deletes it, or makes others with it: also at the same moment.
 const db = useDatabase();
@@ -228,8 +229,8 @@ test("an uploaded frame → handed to the worker with its role, kept while a pre
   expect(await removals()).toContain(path);
 });
 
-describe("at the same moment, twenty times", () => {
-  const RACES = Array.from({ length: 20 }, (_, at) => at);
+describe("at the same moment, again and again", () => {
+  const RACES = Array.from({ length: 20 * LONGER }, (_, at) => at);
 
   /** Both at once; what each said: done, or the code of its refusal. */
   async function race(...sides: (() => Promise<unknown>)[]): Promise<string[]> {

@@ -13,11 +13,12 @@ import {
   resultOf,
   seedDeliveries,
 } from "../../support/database/webhooks.ts";
+import { LONGER } from "../../support/longer.ts";
 
 // A great deal has ended or waits, and little is due: every statement reads the little alone. What counts is how many rows its widest scan
 // reads, those that it discards included, with a plan for its values and with one for any, which later calls of a session may have.
 
-const MANY = 12_000;
+const MANY = 12_000 * LONGER;
 const db = useDatabase();
 let world: World;
 let crowded: World;

@@ -236,12 +236,6 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(row?.bucket_id).toBe("projects");
   },
 
-  "What the tables take": async () => {
-    const rows = await run("What the tables take");
-    expect(rows).toContainEqual({ table_name: "predictions", size: expect.stringMatching(/^\d+ (bytes|kB|MB)$/) });
-    expect(rows.map(({ table_name }) => table_name)).toContain("job_run_details");
-  },
-
   "Keep events for longer, or shorter": async () => {
     await run("Keep events for longer, or shorter");
     const [row] = await db.sql`select webhook_retention::text as kept from keyframe_private.settings`;
