@@ -39,6 +39,7 @@ export const deliverBenchmark: Benchmark = {
         aims: [...rates.aims, ...latency.aims],
         tables: [...rates.tables, ...latency.tables],
         costs: rates.costs ?? [],
+        figures: rates.figures ?? {},
       };
     } finally {
       for (const { process } of peers) await process.stop();
@@ -86,7 +87,7 @@ async function measureRates({ quick, progress }: BenchContext, scene: Scene, way
         }),
       },
     ],
-    costs: ours ? [{ name: "an event with one delivery", ...ours }] : [],
+    ...(ours ? { costs: [{ name: "an event with one delivery", ...ours }], figures: { eventMs: ours.postgres } } : {}),
   };
 }
 
