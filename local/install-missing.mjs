@@ -1,14 +1,16 @@
-// Runs in plain Node before every command: installs the packages of package-lock.json that are missing.
+// Runs in plain Node before every command: installs the packages of package-lock.json that are missing; of the folder that is named,
+// or of the repository.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
-const root = new URL("../", import.meta.url);
+const folder = process.argv[2];
+const root = new URL(folder === undefined ? "../" : `../${folder}/`, import.meta.url);
 const has = (path) => existsSync(new URL(path, root));
 const read = (path) => JSON.parse(readFileSync(new URL(path, root), "utf8"));
 
 /** Compares package-lock.json with npm's own record of what it has installed. */
 function isInstalled() {
-  if (!has("node_modules/.bin/deno")) return false;
+  if (folder === undefined && !has("node_modules/.bin/deno")) return false;
   const wanted = read("package-lock.json").packages;
   let installed;
   try {
@@ -37,7 +39,8 @@ function libcHere() {
 }
 
 if (!isInstalled()) {
-  console.log("Installing what is missing (npm ci), about half a minute …");
+  const where = folder === undefined ? "about half a minute" : `in ${folder}, some seconds`;
+  console.log(`Installing what is missing (npm ci), ${where} …`);
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const { status, error } = spawnSync(npm, ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,

@@ -18,7 +18,7 @@ export type BenchContext = {
   progress(text: string): void;
 };
 
-export type Result = { aims: Aim[]; tables: Table[]; costs?: Cost[] };
+export type Result = { aims: Aim[]; tables: Table[]; costs?: Cost[]; figures?: Partial<Figures> };
 
 /** Rows of figures. `caption`: what the rows are, with the unit when all columns have the same. */
 export type Table = {
@@ -32,6 +32,15 @@ export type Aim = { name: string; value: Spread | Ratio; atMost?: number; atLeas
 
 /** ms of processor time for one of something, for docs/scale.md. */
 export type Cost = { name: string } & Cpu;
+
+/**
+ * What shots a day are computed from. Of one shot: calls of api, kicks of workers, the provider's callbacks, deliveries, and its bill.
+ * Postgres' ms for a frame, a read of a status and an event with one delivery; bytes of a prediction with its events.
+ */
+export type Figures = Record<
+  "api" | "kicks" | "callbacks" | "deliveries" | "usd" | "frameMs" | "statusMs" | "eventMs" | "predictionBytes",
+  number
+>;
 
 export const isMet = ({ value, atMost = Number.POSITIVE_INFINITY, atLeast = 0 }: Aim): boolean =>
   value.median <= atMost && value.median >= atLeast;

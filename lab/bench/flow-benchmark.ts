@@ -1,10 +1,11 @@
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { pause } from "../../shared/platform/retry.ts";
 import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
-import { runLoad } from "./load.ts";
+import { type LoadRequest, runLoad } from "./load.ts";
 import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";
-import { CpuMeter } from "./process-usage.ts";
-import { startFrame, storeWrittenFrame } from "./requests.ts";
+import { openDbos } from "./open-dbos.ts";
+import { type Cpu, CpuMeter } from "./process-usage.ts";
+import { startFrame, storeDbosFrame, storeWrittenFrame } from "./requests.ts";
 import type { BenchStack } from "./stack.ts";
 import { type BenchUser, makeUsers } from "./users.ts";
 import { openWritten } from "./written/open-written.ts";
@@ -26,79 +27,117 @@ async function measureFlow({ quick, openStack, progress }: BenchContext): Promis
   const stack = await openStack();
   const users = await makeUsers(stack, atOnce);
   const written = await openWritten(stack);
+  const dbos = await openDbos(stack).catch(async (error: unknown) => {
+    await written.stop();
+    throw error;
+  });
   try {
     const make = openFrames(stack, users);
-    const makeWritten: Make = async (count) => {
-      const requests = users.slice(0, count).map((user) => storeWrittenFrame(written.url, user, user.projectId));
-      return (await runLoad({ requests, clients: count, count })).took;
-    };
+    const makeElsewhere =
+      (request: (user: BenchUser) => LoadRequest): Make =>
+      async (count) =>
+        (await runLoad({ requests: users.slice(0, count).map(request), clients: count, count })).took;
+    const makeWritten = makeElsewhere((user) => storeWrittenFrame(written.url, user, user.projectId));
+    const makeDbos = makeElsewhere((user) => storeDbosFrame(dbos.url, user, user.projectId));
     // Until each of the gateway's connections has planned each statement.
-    for (let round = 0; round < warmUps; round++) {
-      await make(atOnce);
-      await makeWritten(atOnce);
-    }
+    for (let round = 0; round < warmUps; round++) for (const each of [make, makeDbos, makeWritten]) await each(atOnce);
     const awake = async () => {
       await make(1);
       return await make(1);
     };
-    const one = await measureInTurn({ awake, written: () => makeWritten(1) }, ones, (text) => progress(`one, ${text}`));
+    const one = await measureInTurn(
+      { ours: awake, dbos: () => makeDbos(1), written: () => makeWritten(1) },
+      ones,
+      (text) => progress(`one, ${text}`),
+    );
     const woken: number[] = [];
     for (let time = 0; time < Math.ceil(ones / 3); time++) {
       await pause(QUIET_MS);
       woken.push(await make(1));
     }
     const pids = FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []);
-    const ours = new CpuMeter(stack.sql, pids);
-    const theirs = new CpuMeter(stack.sql, [written.pid]);
+    const meters = {
+      ours: new CpuMeter(stack.sql, pids),
+      dbos: new CpuMeter(stack.sql, [dbos.pid]),
+      written: new CpuMeter(stack.sql, [written.pid]),
+    };
+    const perSecond = async (make: Make) => (atOnce / (await make(atOnce))) * 1000;
     const many = await measureInTurn(
       {
-        ours: () => ours.during(atOnce, () => make(atOnce)),
-        written: () => theirs.during(atOnce, () => makeWritten(atOnce)),
+        ours: () => meters.ours.during(atOnce, () => perSecond(make)),
+        dbos: () => meters.dbos.during(atOnce, () => perSecond(makeDbos)),
+        written: () => meters.written.during(atOnce, () => perSecond(makeWritten)),
       },
       manies,
       (text) => progress(`${atOnce} at once, ${text}`),
     );
-    const perSecond = (took: number[]) => took.map((ms) => (atOnce / ms) * 1000);
-    const [rate, writtenRate] = [perSecond(many.ours), perSecond(many.written)];
     const aims: Aim[] = [
+      { name: "one, right after another: ms ÷ DBOS'", value: ratioOf(one.ours, one.dbos), atMost: 1.2 },
       {
         name: "one, right after another: ms ÷ the written function's",
-        value: ratioOf(one.awake, one.written),
+        value: ratioOf(one.ours, one.written),
         atMost: 1.5,
       },
+      { name: `${atOnce} at once: per second ÷ DBOS'`, value: ratioOf(many.ours, many.dbos), atLeast: 1 },
       {
         name: `${atOnce} at once: per second ÷ the written function's`,
-        value: ratioOf(rate, writtenRate),
+        value: ratioOf(many.ours, many.written),
         atLeast: 0.9,
       },
     ];
-    const { cost } = ours;
+    const { cost } = meters.ours;
+    const cpu = (whose: keyof typeof meters, of: keyof Cpu) => meters[whose].rounds.map((round) => round[of]);
     if (cost)
       aims.push(
-        { name: "processor time of Postgres for one, ms", value: spreadOf([cost.postgres]), atMost: 7 },
-        { name: "processor time of the functions for one, ms", value: spreadOf([cost.functions]), atMost: 6 },
+        {
+          name: "processor time of Postgres for one: ms ÷ DBOS'",
+          value: ratioOf(cpu("ours", "postgres"), cpu("dbos", "postgres")),
+          atMost: 0.9,
+        },
+        { name: "processor time of Postgres for one, ms", value: spreadOf(cpu("ours", "postgres")), atMost: 10 },
+        {
+          name: "processor time of the functions for one: ms ÷ DBOS' process",
+          value: ratioOf(cpu("ours", "functions"), cpu("dbos", "functions")),
+          atMost: 1,
+        },
       );
-    const cells = (rate: number[], { cost }: CpuMeter) => [
-      spreadOf(rate),
-      cost?.postgres ?? null,
-      cost?.functions ?? null,
-    ];
+    const row = (name: string, whose: keyof typeof meters, quiet: number[]) => {
+      const { cost } = meters[whose];
+      const wokenMs = quiet.length > 0 ? spreadOf(quiet) : null;
+      const cells = [
+        spreadOf(one[whose]),
+        wokenMs,
+        spreadOf(many[whose]),
+        cost?.postgres ?? null,
+        cost?.functions ?? null,
+      ];
+      return { name, cells };
+    };
     return {
       aims,
       tables: [
         {
           caption: "first frames, from start to stored",
-          columns: ["one, ms", "one after quiet, ms", `${atOnce} at once, per second`, "Postgres, ms", "functions, ms"],
+          columns: [
+            "one, ms",
+            "one after quiet, ms",
+            `${atOnce} at once, per second`,
+            "Postgres, ms",
+            "its process, ms",
+          ],
           rows: [
-            { name: "Keyframe", cells: [spreadOf(one.awake), spreadOf(woken), ...cells(rate, ours)] },
-            { name: "the written function", cells: [spreadOf(one.written), null, ...cells(writtenRate, theirs)] },
+            row("Keyframe", "ours", woken),
+            row("DBOS", "dbos", []),
+            row("the written function, which loses what it has when it ends", "written", []),
           ],
         },
       ],
-      costs: cost ? [{ name: "a first frame, from start to stored", ...cost }] : [],
+      ...(cost
+        ? { costs: [{ name: "a first frame, from start to stored", ...cost }], figures: { frameMs: cost.postgres } }
+        : {}),
     };
   } finally {
-    await written.stop();
+    await Promise.all([written.stop(), dbos.stop()]);
   }
 }
 

@@ -1,7 +1,7 @@
 import { oneLine, parseOptions, runMain, stopSignals } from "../../local/stack/command-line.ts";
 import { untilAborted } from "../../local/within.ts";
 import { apiBenchmark } from "./api-benchmark.ts";
-import { type Benchmark, isMet, type Result } from "./benchmark.ts";
+import { type Benchmark, type Figures, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
 import { flowBenchmark } from "./flow-benchmark.ts";
@@ -9,6 +9,8 @@ import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
 import { memoryBenchmark } from "./memory/memory-benchmark.ts";
 import { blockOf, costsTable, summaryTable, writeBlock } from "./report.ts";
+import { shotTables } from "./shot/plans.ts";
+import { shotBenchmark } from "./shot/shot-benchmark.ts";
 import { type BenchStack, openBenchStack } from "./stack.ts";
 
 const BENCHMARKS: Benchmark[] = [
@@ -18,6 +20,7 @@ const BENCHMARKS: Benchmark[] = [
   growthBenchmark,
   coldBenchmark,
   memoryBenchmark,
+  shotBenchmark,
 ];
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead
@@ -25,7 +28,7 @@ const HELP = `npm run bench -- [NAME …] [options]   compares this project with
 Run nothing else meanwhile. Only ratios within one run say something about the code.
 
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
-  --write    runs all, then writes the aims into docs/benchmarks.md and the costs into docs/scale.md
+  --write    runs all, then writes shots a day and the aims into docs/benchmarks.md and the costs into docs/scale.md
   --quick    a little of each, to see that it works
 
 KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres to measure one benchmark on, with the extensions that are real there.`;
@@ -78,8 +81,12 @@ async function main(): Promise<number> {
   const isWhole = Object.keys(results).length === BENCHMARKS.length;
   if (values.write && isWhole) {
     await writeBlock("benchmarks.md", "aims", blockOf({ aims: [], tables: [summaryTable(results)] }, machine));
-    if (costs.length > 0)
+    // Without processor times, off Linux, neither can be computed.
+    if (costs.length > 0) {
+      const figures = Object.assign({}, ...Object.values(results).map((result) => result.figures)) as Figures; // all have run
+      await writeBlock("benchmarks.md", "shots", blockOf({ aims: [], tables: shotTables(figures) }, machine));
       await writeBlock("scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
+    }
   }
   const aims = Object.values(results).flatMap((result) => result.aims);
   console.log(`${aims.filter(isMet).length} of ${aims.length} aims met.`);

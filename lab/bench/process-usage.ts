@@ -49,7 +49,8 @@ export type Cpu = { postgres: number; functions: number };
 export class CpuMeter {
   readonly #sql: postgres.Sql;
   readonly #pids: number[];
-  readonly #rounds: Cpu[] = [];
+  /** Empty off Linux, and for a Postgres elsewhere. */
+  readonly rounds: Cpu[] = [];
 
   constructor(sql: postgres.Sql, pids: number[]) {
     this.#sql = sql;
@@ -62,17 +63,17 @@ export class CpuMeter {
     const value = await work();
     const after = await this.#read();
     if (before && after)
-      this.#rounds.push({
+      this.rounds.push({
         postgres: (after.postgres - before.postgres) / count,
         functions: (after.functions - before.functions) / count,
       });
     return value;
   }
 
-  /** The medians. Null without rounds, off Linux, and for a Postgres elsewhere. */
+  /** The medians. Null without rounds. */
   get cost(): Cpu | null {
-    if (this.#rounds.length === 0) return null;
-    const each = (key: keyof Cpu) => spreadOf(this.#rounds.map((round) => round[key])).median;
+    if (this.rounds.length === 0) return null;
+    const each = (key: keyof Cpu) => spreadOf(this.rounds.map((round) => round[key])).median;
     return { postgres: each("postgres"), functions: each("functions") };
   }
 

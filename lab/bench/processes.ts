@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { spawnWithParent } from "../../local/spawn-with-parent.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
@@ -23,4 +24,20 @@ export function spawnDeno([command = "", ...rest]: string[], env: Record<string,
       await child.status;
     },
   };
+}
+
+let installed: Promise<void> | undefined;
+
+/** Starts a module of peers/, whose package.json is its own: no clone carries its packages, so the first start installs them. */
+export async function spawnPeer(file: string, env: Record<string, string>): Promise<BenchProcess> {
+  installed ??= installPeers();
+  await installed;
+  return spawnDeno(["run", "-A", join(PROJECT_ROOT, "lab/bench/peers", file)], env);
+}
+
+async function installPeers(): Promise<void> {
+  const args = ["local/install-missing.mjs", "lab/bench/peers"];
+  const child = new Deno.Command("node", { args, cwd: PROJECT_ROOT, stdout: "piped" }).spawn();
+  await child.stdout.pipeTo(Deno.stderr.writable, { preventClose: true }); // what it says is no result
+  if (!(await child.status).success) throw new Error("The packages of lab/bench/peers could not be installed.");
 }

@@ -23,6 +23,8 @@ export const startWrittenFrame = (written: string, caller: Caller, projectId: st
   post(caller, `${written}/first-frame`, { projectId, prompt: PROMPT }, 202);
 export const storeWrittenFrame = (written: string, caller: Caller, projectId: string): LoadRequest =>
   post(caller, `${written}/stored-first-frame`, { projectId, prompt: PROMPT }, 201);
+export const storeDbosFrame = (dbos: string, caller: Caller & { id: string }, projectId: string): LoadRequest =>
+  post(caller, `${dbos}/stored-first-frame`, { ownerId: caller.id, projectId, prompt: PROMPT }, 201);
 /** `contains`: what the answer must have. */
 export const get = (url: string, caller: Caller, contains: string): LoadRequest => ({
   ...{ method: "GET", url, headers: headersOf(caller), status: 200, contains },

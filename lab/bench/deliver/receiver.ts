@@ -9,11 +9,12 @@ const BODY_BYTES = [900, 1_200] as const;
 /** The time in ms since 1970, with fractions. */
 export const wallClock = (): number => performance.timeOrigin + performance.now();
 
-/** Answers 204 to every event, and knows when each first came. */
+/** Answers 204 to every event, and knows when each first came. An endpoint that is held answers 503, once it is released. */
 export function openReceiver() {
   /** Each event's id and when it first came, in ms since 1970. */
   let arrivals = new Map<string, number>();
-  let [requests, bytes] = [0, 0];
+  let [requests, answered, bytes] = [0, 0, 0];
+  let held: { endpoint: number; released: Promise<void> } | null = null;
   let samples: { endpoint: number; headers: Headers; body: string }[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async (request) => {
     const body = await request.arrayBuffer();
@@ -23,13 +24,28 @@ export function openReceiver() {
     const endpoint = Number(request.url.slice(request.url.lastIndexOf("/") + 1));
     if (requests++ % SAMPLE_EVERY === 0)
       samples.push({ endpoint, headers: request.headers, body: new TextDecoder().decode(body) });
-    return new Response(null, { status: 204 });
+    const isHeld = held?.endpoint === endpoint;
+    if (isHeld) await held?.released;
+    else answered++;
+    return new Response(null, { status: isHeld ? 503 : 204 });
   });
   return {
     url: (endpoint: number | "") => `http://127.0.0.1:${server.addr.port}/e/${endpoint}`,
     begin: () => {
       arrivals = new Map();
-      [requests, bytes, samples] = [0, 0, []];
+      [requests, answered, bytes, samples] = [0, 0, 0, []];
+    },
+    /** Requests since then, and those of them that were answered 204. */
+    requests: () => requests,
+    answered: () => answered,
+    /** Leaves an endpoint's requests unanswered until the returned function is called. */
+    hold(endpoint: number): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = { endpoint, released: promise };
+      return () => {
+        held = null;
+        resolve();
+      };
     },
     /** Waits until so many events have come. Returns when the last of them first came. */
     async waitFor(events: number): Promise<number> {

@@ -7,7 +7,7 @@ export const ENDPOINTS = 20;
 export type Scene = BenchStack & { receiver: Receiver; secrets: string[] };
 
 /**
- * Twenty users with an endpoint each. The peer finds the same URLs and secrets in bench.endpoints; bench.body makes
+ * Twenty users with an endpoint each. The peers find the same URLs and secrets in bench.endpoints; bench.body makes
  * its bodies as long as an event of Keyframe's.
  */
 export async function openScene(stack: BenchStack): Promise<Scene> {
@@ -17,6 +17,9 @@ export async function openScene(stack: BenchStack): Promise<Scene> {
     create schema bench;
     create table bench.endpoints (number integer primary key, owner_id uuid not null, id uuid not null, url text not null, secret text not null);
     create table bench.happenings (id uuid primary key, endpoint integer not null, body text not null);
+    create table bench.attempts (id bigint generated always as identity primary key, event_id uuid not null, endpoint integer not null,
+      status integer, error text, took_ms integer not null, created_at timestamptz not null default now());
+    create index on bench.attempts (event_id);
     create function bench.body(number integer) returns text language sql stable as $$
       select jsonb_build_object('type', 'project.created', 'timestamp', now(), 'data', jsonb_build_object(
         'projectId', gen_random_uuid(), 'ownerId', gen_random_uuid(), 'title', 'Event ' || number,

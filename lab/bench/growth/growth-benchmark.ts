@@ -27,12 +27,17 @@ async function measureGrowth({ quick, openStack, progress }: BenchContext): Prom
   try {
     const each: Operations[] = [];
     let usage: number[] = []; // of the largest, which is the last
+    const bytes: number[] = [];
     for (const size of sizes) {
       progress(`fills ${format(size)} predictions`);
       const scene = await openScene(await openStack());
       scenes.push(scene);
       const owner = (await makeUsers(scene, 1))[0] as BenchUser; // one was made
       await fill(scene, size, owner);
+      const [database] = await scene.sql<
+        { bytes: number }[]
+      >`select pg_database_size(current_database())::float8 as bytes`;
+      bytes.push(database?.bytes ?? Number.NaN);
       usage = await measureUsage(scene, owner, rounds);
       each.push(await listOperations(scene, owner, settings));
     }
@@ -59,6 +64,9 @@ async function measureGrowth({ quick, openStack, progress }: BenchContext): Prom
       tables: [
         { caption: "ms", columns, rows: rows.map(({ ratio, ...row }) => ({ ...row, cells: [...row.cells, ratio] })) },
       ],
+      figures: {
+        predictionBytes: (Math.max(...bytes) - Math.min(...bytes)) / (Math.max(...sizes) - Math.min(...sizes)),
+      },
     };
   } finally {
     for (const { receiver } of scenes) await receiver.close();

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import type postgres from "postgres";
 import { freePort, waitForPort } from "../../../local/network.ts";
 import { type BenchProcess, spawnDeno } from "../processes.ts";
 import type { BenchStack } from "../stack.ts";
@@ -25,9 +26,6 @@ export async function openWritten({ sql, simulator, keys, url }: BenchStack): Pr
     insert into storage.buckets (id, name, public) values ('written', 'written', false);
     -- The users have the same projects here.
     insert into public.written_projects (id, owner_id, title, text_prompt) select id, owner_id, title, text_prompt from keyframe.projects`);
-  const [model] = await sql<{ model: string; fixed: Record<string, unknown> }[]>`
-    select m.model, m.fixed from keyframe.models m join keyframe.step_defaults d using (step, model) where step = 'first-frame'`;
-  if (!model) throw new Error("There is no default model for first frames.");
   const port = freePort();
   const file = fileURLToPath(new URL("function.ts", import.meta.url));
   const process = spawnDeno(["run", "-A", "--cached-only", file], {
@@ -36,10 +34,17 @@ export async function openWritten({ sql, simulator, keys, url }: BenchStack): Pr
     SECRET_KEY: keys.secretKey,
     REPLICATE_URL: `${simulator.url}/v1`,
     REPLICATE_API_TOKEN: keys.replicateToken,
-    MODEL: model.model,
-    INPUT: JSON.stringify({ ...model.fixed, aspect_ratio: "16:9" }),
+    ...(await frameModel(sql)),
     DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
   });
   await waitForPort(port, process.ended);
   return { ...process, url: `http://127.0.0.1:${port}/written` };
+}
+
+/** The default model of first frames and its input without the prompt, as environment variables. */
+export async function frameModel(sql: postgres.Sql): Promise<{ MODEL: string; INPUT: string }> {
+  const [model] = await sql<{ model: string; fixed: Record<string, unknown> }[]>`
+    select m.model, m.fixed from keyframe.models m join keyframe.step_defaults d using (step, model) where step = 'first-frame'`;
+  if (!model) throw new Error("There is no default model for first frames.");
+  return { MODEL: model.model, INPUT: JSON.stringify({ ...model.fixed, aspect_ratio: "16:9" }) };
 }
