@@ -65,7 +65,7 @@ async function copyBoth(...parts: media.Input[]): Promise<Blob> {
   const videoConfig = await videos[0]?.getDecoderConfig();
   if (videos[0] && videoCodec && videoConfig) {
     const source = new media.EncodedVideoPacketSource(videoCodec);
-    output.addVideoTrack(source, { rotation: await videos[0].getRotation() });
+    output.addVideoTrack(source, { transformationMatrix: await videos[0].getTransformationMatrix() });
     writers.push(() => copy(videos, (packet) => source.add(packet, { decoderConfig: videoConfig })));
   }
   const soundCodec = await sounds[0]?.getCodec();

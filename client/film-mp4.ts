@@ -1,7 +1,7 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
 import { openShot } from "./film-fragments.ts";
-import { FilmError, type ShotFile, type Sink } from "./film-shots.ts";
+import { FilmError, nameShot, type ShotFile, type Sink } from "./film-shots.ts";
 
 const SOUND = { numberOfChannels: 2, sampleRate: 48_000 };
 
@@ -18,9 +18,9 @@ const packetSeconds = ({ codec, sampleRate }: AudioDecoderConfig) =>
     ? { seconds: 0.02, most: Number.POSITIVE_INFINITY }
     : { seconds: 1024 / sampleRate, most: 1024 / sampleRate };
 
-/** Rotated pictures are encoded again, and pictures before 0, which would be seen if they were copied. */
+/** Turned and mirrored pictures are encoded again, and pictures before 0, which would be seen if they were copied. */
 type Pictures = { track: media.InputVideoTrack; start: number; length: number; isPlain: boolean };
-type Track = Pictures & { sound: media.InputAudioTrack | null };
+type Track = Pictures & { name: string; sound: media.InputAudioTrack | null };
 /** Writes the part of a shot that begins at this second of the film. */
 type Write = (shot: Track, from: number) => Promise<void>;
 type Writer<Source> = { source: Source; write: Write };
@@ -44,7 +44,7 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
   });
   try {
     for (const { file } of files) inputs.push(await openShot(file));
-    const shots = await Promise.all(inputs.map(readShot));
+    const shots = await Promise.all(inputs.map((input, at) => readShot(input, nameShot(at, files[at]?.title ?? ""))));
     const video = await videoWriter(shots, stop);
     const sound = await soundWriter(shots, stop);
     output.addVideoTrack(video.source);
@@ -66,14 +66,14 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
   }
 }
 
-async function readShot(input: media.Input, at: number): Promise<Track> {
+async function readShot(input: media.Input, name: string): Promise<Track> {
   const track = await input.getPrimaryVideoTrack().catch(() => null);
-  if (!track) throw cannotJoin(`shot ${at + 1} is not a video that it can read`);
+  if (!track) throw cannotJoin(`${name}, is not a video that it can read`);
   const first = await track.getFirstTimestamp();
   const start = Math.max(0, first);
   const length = (await track.computeDuration()) - start;
-  const isPlain = first >= 0 && (await track.getRotation()) === 0;
-  return { track, sound: await input.getPrimaryAudioTrack(), start, length, isPlain };
+  const isPlain = first >= 0 && (await track.getRotation()) === 0 && !(await track.getFlip());
+  return { name, track, sound: await input.getPrimaryAudioTrack(), start, length, isPlain };
 }
 
 type Config = VideoDecoderConfig | AudioDecoderConfig;
@@ -89,7 +89,7 @@ async function sameConfig<Found extends Config>(tracks: { getDecoderConfig(): Pr
 async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<media.VideoSource>> {
   const [first] = shots;
   const codec = await first?.track.getCodec();
-  if (!first || !codec) throw cannotJoin("shot 1 has an unknown format");
+  if (!first || !codec) throw cannotJoin(`${first?.name}, has an unknown format`);
   const decoderConfig = await sameConfig(shots.map(({ track }) => track));
   // Of VP8 in an MP4 few players know.
   if (decoderConfig && codec !== "vp8" && shots.every(({ isPlain }) => isPlain)) {
@@ -107,8 +107,8 @@ async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<med
   const height = even(await first.track.getDisplayHeight());
   const made = await media.getFirstEncodableVideoCodec(["avc", "hevc", "vp9", "av1"], { width, height });
   if (!made) throw cannotJoin("their sizes or formats differ, and it has no encoder for video");
-  for (const [at, { track }] of shots.entries()) {
-    if (!(await track.canDecode())) throw cannotJoin(`it cannot play shot ${at + 1}`);
+  for (const { name, track } of shots) {
+    if (!(await track.canDecode())) throw cannotJoin(`it cannot play ${name}`);
   }
   const transform = { width, height, force: true };
   const looks = { codec: made, quality: media.QUALITY_HIGH, sizeChangeBehavior: "contain", transform } as const;
@@ -183,8 +183,8 @@ function copySound(
 async function encodeSound(shots: Track[], stop: () => void): Promise<Writer<media.AudioSource>> {
   const codec = await media.getFirstEncodableAudioCodec(["aac", "opus"], SOUND);
   if (!codec) throw cannotJoin("their sound differs, and it has no encoder for sound");
-  for (const [at, { sound }] of shots.entries()) {
-    if (sound && !(await sound.canDecode())) throw cannotJoin(`it cannot play the sound of shot ${at + 1}`);
+  for (const { name, sound } of shots) {
+    if (sound && !(await sound.canDecode())) throw cannotJoin(`it cannot play the sound of ${name}`);
   }
   const source = new media.AudioBufferSource({ codec, quality: media.QUALITY_HIGH });
   let frames = 0;

@@ -29,6 +29,9 @@ export type Sink = {
   signal: AbortSignal | undefined;
 };
 
+/** A shot in a message. */
+export const nameShot = (at: number, title: string): string => `shot ${at + 1}, “${title}”`;
+
 /** Which shots of a film have no video yet, or that it has none, as a sentence; null when it can be made. */
 export function missingVideos({ shots }: FilmWithShots): string | null {
   if (shots.length === 0) return "This film has no shots yet.";
@@ -51,7 +54,7 @@ export async function downloadShots(
     const output = takes.video?.output;
     if (!output) continue;
     onShot(at);
-    const file = kept.get(output.path) ?? (await download(output.url, `shot ${at + 1}, “${title}”`, signal));
+    const file = kept.get(output.path) ?? (await download(output.url, nameShot(at, title), signal));
     kept.set(output.path, file);
     files.push({ title, file, output });
   }

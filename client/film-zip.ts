@@ -50,7 +50,7 @@ async function readKind(file: Blob): Promise<Kind | null> {
       }),
     );
     const rate = Number(averagePacketRate.toFixed(3));
-    const text = JSON.stringify([kinds, await video.getRotation(), rate]);
+    const text = JSON.stringify([kinds, await video.getRotation(), await video.getFlip(), rate]);
     return { text, rate, isOfMp4: (await video.getCodec()) !== "vp8" };
   } catch {
     return null;

@@ -31,6 +31,8 @@ export function controlOf(simulator: Simulator) {
     /** Moves the clock forward, with all that becomes due: expiry, deadlines, delays and retries. */
     advance: (seconds: number) => simulator.clock.advance(seconds * 1000),
     state: () => simulator.state(),
+    /** Keeps a file for the fault output_file. */
+    giveFile: (name: string, bytes: Uint8Array) => void simulator.givenFiles.set(name, bytes),
     /** Every prediction, the newest first, with what the API does not show. */
     made: () =>
       simulator.list().map(({ id, status, input, webhook, answerLost, cancelAsked }) => {
@@ -70,6 +72,10 @@ export function controlRoutes(control: ReturnType<typeof controlOf>): Hono<Env> 
   change("/faults", faultSchema, control.arm);
   change("/delays", delaysSchema, control.delays);
   change("/advance", advanceSchema, ({ seconds }) => control.advance(seconds));
+  routes.put("/files/:name", async (c) => {
+    control.giveFile(c.req.param("name"), new Uint8Array(await c.req.arrayBuffer()));
+    return c.body(null, 204);
+  });
   routes.delete("/faults", (c) => {
     control.clear();
     return c.json(control.state());

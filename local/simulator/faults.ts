@@ -31,6 +31,7 @@ const runFaults = [
   "output_flaky",
   "output_padded",
   "output_in",
+  "output_file",
 ] as const;
 
 export const faultNames = [...answerFaults, ...runFaults] as const;

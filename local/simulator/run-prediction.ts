@@ -11,6 +11,7 @@ type Stage = InputSource & {
   clock: SimulatedClock;
   callbacks: CallbackSender;
   outputs: Outputs;
+  givenFiles: ReadonlyMap<string, Uint8Array>;
   settings: { delays: { startMs: number; runMs: number }; imageWidth: number };
 };
 
@@ -104,6 +105,8 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   if (faults.has("interrupted")) throw new Error(interruptedError);
   if (rejected !== undefined && rejected !== "output") throw new Error(rejectedErrors[rejected] ?? rejectedErrors[""]);
   if (faults.has("canceled")) throw new Stop("canceled");
+  const given = faults.get("output_file");
+  if (given !== undefined) return [findFile(given, stage)];
   const made = film
     ? await makeVideo(prediction, images, film, (frame) =>
         report(pausedSteps + Math.floor(((steps - pausedSteps) * frame) / steps)),
@@ -112,6 +115,12 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   report(steps);
   if (rejected === "output") throw new Error(rejectedErrors.output);
   return made;
+}
+
+function findFile(name: string, { givenFiles }: Stage): OutputBytes {
+  const bytes = givenFiles.get(name);
+  if (!bytes) throw new Error(`There is no file "${name}". PUT it to /control/files/${name}.`);
+  return { bytes, contentType: "application/octet-stream", extension: /\.(\w+)$/.exec(name)?.[1] ?? "bin" };
 }
 
 /** A line of progress as from Python's tqdm, which clients read from `logs`: ` 25%|██▌       | 12/48 [00:03<00:09]`. */

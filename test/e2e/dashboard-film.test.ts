@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { Page, Route } from "playwright-core";
-import { expect, test } from "vitest";
-import type { KeyframeClient } from "../../client/index.ts";
+import { expect, inject, test } from "vitest";
+import { type KeyframeClient, mustSucceed } from "../../client/index.ts";
 import { createMp4Reader } from "../../shared/media/mp4-reader.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
@@ -10,6 +10,7 @@ import { signUp } from "../support/api/user.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { photoFile, runStep, stepCard } from "../support/dashboard/film.ts";
 import { fillCredentials, newPerson } from "../support/dashboard/person.ts";
+import { readClip } from "../support/media/clips.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
@@ -412,6 +413,35 @@ test("a film of videos → plays in order and downloads as one MP4 in step; canc
   const { projectIds } = await keyframe.films.read(filmId);
   await keyframe.films.change(filmId, { projectIds: projectIds.slice(1) });
   await page.getByLabel("Shot 1: Night").waitFor();
+});
+
+test("a shot whose model made a GIF → shown in its turn, though not joined: the message names it, and the zip has it", async () => {
+  const { session, keyframe } = await newPerson();
+  const { filmId } = await keyframe.films.create({ title: "Birds" });
+  const bytes = Buffer.from(readClip("moving.gif"));
+  await fetch(`${inject("stack").simulatorUrl}/control/files/moving.gif`, { method: "PUT", body: bytes });
+  const { projectId } = await keyframe.createProject({ title: "Gull", textPrompt: "A gull", filmId });
+  mustSucceed(await keyframe.waitFor(await keyframe.generate("first-frame", { projectId })));
+  const prompt = uniquePrompt("[[fault:output_file=moving.gif]]");
+  mustSucceed(await keyframe.waitFor(await keyframe.generate("video", { projectId, prompt })));
+  await addShot(keyframe, filmId, "Tern", false);
+  const { page } = await visit({ session });
+  await page.addInitScript("showSaveFilePicker = undefined;");
+  await page.goto(`/#/films/${filmId}`);
+  const gull = page.getByRole("img", { name: "Shot 1: Gull" });
+  await until("the GIF is shown", () => gull.evaluate((image: HTMLImageElement) => image.naturalWidth === 320));
+  await page.getByRole("button", { name: "Play from Gull" }).click();
+  const tern = page.getByLabel("Shot 2: Tern");
+  await until("the next shot plays", () => tern.evaluate((video: HTMLVideoElement) => !video.paused));
+
+  const form = page.getByRole("dialog", { name: "Download film" });
+  await page.getByRole("button", { name: "Download" }).click();
+  await form.getByRole("button", { name: "Download" }).click();
+  await form.getByText("shot 1, “Gull”, is not a video that it can read").waitFor();
+  await form.getByLabel("A zip of the shots").check();
+  const downloading = page.waitForEvent("download");
+  await form.getByRole("button", { name: "Download" }).click();
+  expect(Buffer.from(await Deno.readFile(await (await downloading).path())).includes(bytes)).toBe(true);
 });
 
 test("the answer to a new shot is lost, and the project is put into another film → the shot is created there", async () => {

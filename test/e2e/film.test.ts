@@ -165,6 +165,26 @@ test("reference image, first frame, last frame, video → three files as documen
   expect(lifetimes).toEqual(Array(5).fill(3600));
 });
 
+test("a video model that makes a WebM, a GIF → the file as it is, with the type, the sides, the length and the sound of its bytes", async () => {
+  const maker = await newFilmMaker(stack);
+  await maker.untilEnded(await maker.start("first-frame"));
+  for (const [name, facts] of [
+    ["vp9-opus.webm", { contentType: "video/webm", durationSeconds: expect.closeTo(3, 1), hasAudio: true }],
+    ["moving.gif", { contentType: "image/gif", durationSeconds: undefined, hasAudio: undefined }],
+  ] as const) {
+    const bytes = readClip(name);
+    await fetch(`${stack.simulatorUrl}/control/files/${name}`, { method: "PUT", body: bytes });
+    const ended = await maker.untilEnded(await maker.start("video", { prompt: promptWith(`output_file=${name}`) }));
+    await expectSoundEnd(sql, ended);
+    expect(ended).toMatchObject({
+      status: "succeeded",
+      output: { width: 320, height: 180, bytes: bytes.length, ...facts },
+    });
+    expect(await download(ended)).toEqual(bytes);
+    expect(ended.output?.path.split(".").at(-1)).toBe(name.split(".").at(-1));
+  }
+});
+
 test("the demo with three shots → each starts on the last frame before; files, film and events checked; a line per shot", {
   timeout: 180_000,
 }, async () => {

@@ -1,6 +1,6 @@
 import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type ComponentProps, type CSSProperties, useRef, useState } from "react";
+import { type ComponentProps, type CSSProperties, useEffect, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
 import type { FilmWithShots, Output, Prediction, Shot } from "../../../client/index.ts";
@@ -10,7 +10,7 @@ import { isGone } from "../ui/errors.ts";
 import { Frame, Outdated, Thumb } from "../steps/Sources.tsx";
 import { frameOf, isUpload } from "../steps/step-options.ts";
 import { usePrediction } from "../queries/use-predictions.ts";
-import { FilmVideo } from "../steps/StepScreen.tsx";
+import { FilmVideo, TakeMedia } from "../steps/StepScreen.tsx";
 import screen from "../steps/screen.module.css";
 import link from "../ui/cover-link.module.css";
 import { clockTime } from "../ui/format-time.ts";
@@ -75,9 +75,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const player = useRef<HTMLDivElement>(null);
   const [played, setPlayed] = useState<string | null>(null);
   const videos = shots.flatMap(({ projectId, title, takes: { video } }, at) =>
-    video?.output && !isPicture(video.output.contentType)
-      ? [{ projectId, title, number: at + 1, video, output: video.output }]
-      : [],
+    video?.output ? [{ projectId, title, number: at + 1, video, output: video.output }] : [],
   );
   const shown = videos.find(({ projectId }) => projectId === played) ?? videos[0];
   const play = (projectId: string) => {
@@ -172,24 +170,41 @@ type FilmPlayerProps = {
   onPlay: (projectId: string | null) => void;
 };
 
+/** How long a picture is shown that a model made instead of a video: its own length is unknown. */
+const PICTURE_SECONDS = 4;
+const secondsOf = ({ durationSeconds, contentType }: Output) =>
+  durationSeconds ?? (isPicture(contentType) ? PICTURE_SECONDS : 0);
+
 /** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
 function FilmPlayer({ videos, shown, count, isAsked, onPlay }: FilmPlayerProps) {
   const { title, number, video, output } = shown;
   const [at, setAt] = useState({ path: "", seconds: 0 });
   const place = videos.indexOf(shown);
-  const lengthOf = (some: ShotVideo[]) => some.reduce((sum, one) => sum + (one.output.durationSeconds ?? 0), 0);
+  const label = `Shot ${number}: ${title}`;
+  const next = videos[place + 1]?.projectId ?? null;
+  const isShown = isPicture(output.contentType);
+  useEffect(() => {
+    if (!isShown || !isAsked) return;
+    const timer = setTimeout(() => onPlay(next), PICTURE_SECONDS * 1000);
+    return () => clearTimeout(timer);
+  }, [isShown, isAsked, next, onPlay]);
+  const lengthOf = (some: ShotVideo[]) => some.reduce((sum, one) => sum + secondsOf(one.output), 0);
   const now = lengthOf(videos.slice(0, place)) + (at.path === output.path ? at.seconds : 0);
   return (
     <>
       <div className={screen.screen}>
-        <FilmVideo
-          prediction={video}
-          output={output}
-          label={`Shot ${number}: ${title}`}
-          autoPlay={isAsked}
-          onTimeUpdate={({ currentTarget }) => setAt({ path: output.path, seconds: currentTarget.currentTime })}
-          onEnded={() => onPlay(videos[place + 1]?.projectId ?? null)}
-        />
+        {isShown ? (
+          <TakeMedia prediction={video} label={label} />
+        ) : (
+          <FilmVideo
+            prediction={video}
+            output={output}
+            label={label}
+            autoPlay={isAsked}
+            onTimeUpdate={({ currentTarget }) => setAt({ path: output.path, seconds: currentTarget.currentTime })}
+            onEnded={() => onPlay(next)}
+          />
+        )}
       </div>
       <Group justify="space-between" wrap="nowrap" mt={6}>
         <Text size="sm" c="dimmed">

@@ -5,6 +5,7 @@ import { pause } from "../../../shared/platform/retry.ts";
 import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { openScene } from "../deliver/scene.ts";
+import { hostileFile, hostileNames } from "./hostile-files.ts";
 import { keyframeWay, runBurst } from "../deliver/ways.ts";
 import { spreadOf } from "../measure.ts";
 import { spawnDeno } from "../processes.ts";
@@ -38,12 +39,22 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
     await scene.receiver.close();
   }
 
+  const bytes = videoMb * 1_000_000;
   const name = `generate, a video of ${videoMb} MB`;
   progress(name);
   const store = await openVideos(stack.caller);
-  await store(WARM_UP_BYTES);
-  const peaks = await watchDuring(stack, "keyframe-generate", times, () => store(videoMb * 1_000_000));
-  measured.push({ name, ...peaks, atMost: 128 });
+  await store("output_padded", WARM_UP_BYTES);
+  const large = await watchDuring(stack, "keyframe-generate", times, () => store("output_padded", bytes));
+  measured.push({ name, ...large, atMost: 128 });
+
+  const hostileName = `generate, a hostile file of ${videoMb} MB`;
+  progress(hostileName);
+  for (const file of hostileNames)
+    await fetch(`${stack.simulator?.url}/control/files/${file}`, { method: "PUT", body: hostileFile(file, bytes) });
+  const files = hostileNames.values();
+  const storeNext = () => store("output_file", bytes, files.next().value);
+  const hostile = await watchDuring(stack, "keyframe-generate", hostileNames.length, storeNext);
+  measured.push({ name: hostileName, ...hostile, atMost: 128 });
 
   const { copies } = GENERATE_PLACES;
   progress(`${copies} stalled copies`);
@@ -133,19 +144,18 @@ function endlessVideo(): ReadableStream<Uint8Array> {
 
 const VIDEO_TIMEOUT_MS = 180_000;
 
+type StoreVideo = (fault: "output_padded" | "output_file", bytes: number, value?: unknown) => Promise<void>;
+
 /** Makes a project with a first frame. Returns a function that makes a video of so many bytes. */
-async function openVideos({ url, apikey, token }: Caller): Promise<(bytes: number) => Promise<void>> {
+async function openVideos({ url, apikey, token }: Caller): Promise<StoreVideo> {
   const keyframe = createKeyframeClient({ url, apikey, getToken: () => token });
   const generate = async (...start: Parameters<typeof keyframe.generate>) =>
     mustSucceed(await keyframe.waitFor(await keyframe.generate(...start), { timeoutMs: VIDEO_TIMEOUT_MS }));
   const { projectId } = await keyframe.createProject({ title: "Memory", textPrompt: "A harbour at dawn" });
   await generate("first-frame", { projectId });
-  return async (bytes) => {
-    // The simulator makes a small film and appends zeros.
-    const { output } = await generate("video", {
-      projectId,
-      prompt: `A harbour at dawn [[fault:output_padded=${bytes}]]`,
-    });
+  return async (fault, bytes, value = bytes) => {
+    // The simulator makes a small film and appends zeros, or sends the file.
+    const { output } = await generate("video", { projectId, prompt: `A harbour at dawn [[fault:${fault}=${value}]]` });
     const response = await fetch(output.url, { method: "HEAD" });
     const stored = Number(response.headers.get("content-length"));
     if (output.bytes !== bytes || stored !== bytes)

@@ -52,6 +52,32 @@ async function makeShot(channels) {
   await output.finalize();
   return new Blob([target.buffer]);
 }
+/** Half a second of a dark picture of 320 × 180 that is white in its upper left corner, with how it is to be shown. */
+async function makeTurned(format, shown) {
+  const target = new BufferTarget();
+  const output = new Output({ format: new { MP4: Mp4OutputFormat, Matroska: MkvOutputFormat }[format](), target });
+  const canvas = new OffscreenCanvas(320, 180);
+  const context = canvas.getContext("2d");
+  context.fillRect(0, 0, 320, 180);
+  context.fillStyle = "white";
+  context.fillRect(0, 0, 160, 90);
+  const video = new CanvasSource(canvas, { codec: "avc", bitrate: 1_000_000 });
+  output.addVideoTrack(video, shown);
+  await output.start();
+  for (let frame = 0; frame < 5; frame++) await video.add(frame / 10, 0.1);
+  await output.finalize();
+  return new Blob([target.buffer]);
+}
+/** The sides that a player shows, and the corner that is white. */
+async function look(file) {
+  const video = Object.assign(document.createElement("video"), { src: URL.createObjectURL(file), muted: true });
+  await new Promise((found, failed) => Object.assign(video, { onloadeddata: found, onerror: () => failed(video.error) }));
+  const context = new OffscreenCanvas(4, 4).getContext("2d");
+  context.drawImage(video, 0, 0, 4, 4);
+  const corners = { "upper left": [0, 0], "upper right": [3, 0], "lower left": [0, 3], "lower right": [3, 3] };
+  const white = Object.keys(corners).filter((name) => context.getImageData(...corners[name], 1, 1).data[0] > 128);
+  return [video.videoWidth, video.videoHeight, ...white];
+}
 async function join(shots, options, make = joinFilm) {
   const files = await Promise.all(shots);
   const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true });
@@ -167,6 +193,25 @@ test("clips of other sizes, turns and codecs, and one without sound → two trac
   });
 });
 
+test.each<[format: string, shown: object, look: unknown[]]>([
+  ["MP4", { rotation: 90 }, [180, 320, "upper right"]],
+  ["MP4", { rotation: 180 }, [320, 180, "lower right"]],
+  ["MP4", { rotation: 270 }, [180, 320, "lower left"]],
+  ["MP4", { flip: true }, [320, 180, "upper right"]],
+  ["MP4", { rotation: 90, flip: true }, [180, 320, "upper left"]],
+  ["Matroska", { rotation: 90 }, [180, 320, "upper right"]],
+  ["Matroska", { flip: true }, [320, 180, "upper right"]],
+])(
+  "an %s with %j → upright and with its sides in the film, as a player shows the shot alone",
+  async (format, shown, looks) => {
+    const shot = `makeTurned("${format}", ${JSON.stringify(shown)})`;
+    const seen = await page.evaluate(
+      `(async () => [await look(await ${shot}), await look(await join([${shot}, ${shot}]))])()`,
+    );
+    expect(seen).toEqual([looks, looks]);
+  },
+);
+
 test.each([
   ["longer, before the pictures begin", [0, 0, 15, 160], 0],
   ["shorter, so that all the sound comes earlier", [0, 0, 2, 0], (512 - 4000) / 48_000],
@@ -230,9 +275,8 @@ const reason = (words: string) => [
 test("no shots, no video, no encoder, too large, stopped, a file that takes no more → each ends with its code and sentence", async () => {
   const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
   expect(await refused("[]")).toEqual(["video_missing", "This film has no shots yet."]);
-  expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(
-    reason("shot 2 is not a video that it can read"),
-  );
+  for (const shot of [`new Blob(["no video"])`, clip(readClip("moving.gif")), clip(readClip("vp8-vorbis.ogv"))])
+    expect(await refused(`[makeShot(1), ${shot}]`)).toEqual(reason("shot 2, “Shot”, is not a video that it can read"));
   const [code] = await refused(`[makeShot(1)], { downloads: new Map([["0.mp4", { size: 1_000_000_001 }]]) }`);
   expect(code).toBe("too_large");
   const stopAtSecond = `const stopped = new AbortController();
@@ -253,7 +297,7 @@ test("sound that the browser cannot play → told which shot has it", async () =
     bytes.forEach((_, at) => [79, 112, 117, 115].every((one, more) => bytes[at + more] === one) && (bytes[at] = 88)); // Opus is Xpus
     return refusal([shot, new Blob([bytes])]);
   })`;
-  expect(await page.evaluate(unknown)).toEqual(reason("it cannot play the sound of shot 2"));
+  expect(await page.evaluate(unknown)).toEqual(reason("it cannot play the sound of shot 2, “Shot”"));
 });
 
 test("a title as a file name → without what a file system reads; a long one ends with a whole word where it can", () => {

@@ -181,6 +181,39 @@ test("a body that breaks off, a server that is away, a task whose time is over �
   expect(storage.files.size).toBe(0);
 });
 
+test("an output that drips until its time is over → tried again, and nothing of it is in Storage", async () => {
+  const ended = new AbortController();
+  let sent = 0;
+  const drip = new ReadableStream({
+    async pull(controller) {
+      controller.enqueue(sent < kit.PNG.byteLength ? kit.PNG.subarray(sent, sent + 1) : new Uint8Array(1));
+      if (++sent === 500) ended.abort();
+      await new Promise((go) => setTimeout(go, 1));
+    },
+  });
+  expect(
+    (
+      await run(
+        answering(() => new Response(drip)),
+        {},
+        ended.signal,
+      )
+    ).calls,
+  ).toEqual([later("output_unreachable")]);
+  expect(storage.files.size).toBe(0);
+});
+
+test("more bytes than its server announced → those that were announced", async () => {
+  const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength}\r\n\r\n`;
+  const talking = await receive((socket) => {
+    socket.write(head);
+    socket.end(new Uint8Array([...kit.PNG, ...kit.PNG]));
+  });
+  const { calls } = await run(`${talking.url}/out.png`);
+  expect(calls).toEqual([["complete", expect.objectContaining({ bytes: kit.PNG.byteLength })]]);
+  expect(storage.files.get(`/keyframe-outputs/${NAME}.png`)?.bytes).toEqual(kit.PNG);
+});
+
 test("an output that came encoded and was decoded on the way, as fetch may do → complete, though Content-Length is another", async () => {
   const headers = { "content-encoding": "gzip", "content-length": String(kit.PNG.byteLength - 1) };
   const decoded = async () => new Response(kit.PNG, { headers });
