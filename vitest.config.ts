@@ -13,7 +13,7 @@ const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript
 
 /** Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests. */
 const SLOW_PAGES = [
-  "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,studio}.test.ts",
+  "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,stored-types,studio}.test.ts",
   "test/api/fuzz.test.ts",
 ];
 /** The local stack itself, a film joined in a browser, hooks, the functions on the hosted platform's Deno, simulations. */

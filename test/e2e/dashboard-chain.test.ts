@@ -1,8 +1,7 @@
-import type { Locator, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import type { Prediction } from "../../client/index.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { photoFile, stepCard } from "../support/dashboard/film.ts";
+import { photoFile, stepCard, untilShows } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
@@ -19,9 +18,6 @@ async function chainOfTwo() {
     await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more }));
   return { person, filmId, boat, sea, make };
 }
-
-const untilShows = (image: Locator, { predictionId }: Prediction) =>
-  until("the picture", () => image.evaluate((one: HTMLImageElement, id) => one.src.includes(id), predictionId));
 
 /** The buttons of a page that stand out. */
 const primaries = (page: Page) => page.locator("main button[data-variant=filled]").allTextContents();

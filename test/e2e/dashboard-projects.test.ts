@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { openDatabase } from "../support/api/database.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp } from "../support/api/user.ts";
+import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
+import { openStudio } from "../support/dashboard/film.ts";
+import { newPerson } from "../support/dashboard/person.ts";
+
+const visit = visitDashboard();
+
+test("a search among more projects than one answer covers → goes on by itself; among very many → when told to", async () => {
+  const person = await newPerson();
+  await person.keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
+  await openDatabase().begin(async (seeding) => {
+    await seeding`set local session_replication_role = replica`;
+    await seeding`
+      insert into keyframe.projects (owner_id, title, text_prompt, created_at)
+      select ${person.session.user.id}, case i when 8000 then 'Buoy' else 'Harbour' end, 'p', now() + i * interval '1 millisecond'
+      from generate_series(1, 20000) i`;
+  });
+  const { page } = await visit({ session: person.session });
+  await page.goto("/#/projects");
+  const search = page.getByLabel("Search projects");
+  await search.fill("buoy");
+  await page.getByRole("link", { name: "Buoy", exact: true }).waitFor();
+  await search.fill("lighthouse");
+  await page.getByText("No title of your newest projects contains “lighthouse”.").waitFor();
+  await expectGoodLooks(page);
+  await page.getByRole("button", { name: "Search on" }).click();
+  await page.getByRole("link", { name: "Lighthouse", exact: true }).waitFor();
+  expect(await page.getByText("No project found").count()).toBe(0);
+});
+
+test("30 projects → searched by title, also after the way back; renamed from the card's menu and from the studio's", async () => {
+  const person = await newPerson();
+  await openDatabase()`
+    insert into keyframe.projects (owner_id, title, text_prompt, created_at)
+    select ${person.session.user.id}, 'Shot ' || i, 'A harbour', now() + i * interval '1 millisecond' from generate_series(1, 30) i`;
+  const { page } = await visit({ session: person.session });
+  await page.goto("/#/projects");
+  const card = (title: string) =>
+    page.getByRole("article").filter({ has: page.getByRole("link", { name: title, exact: true }) });
+  await card("Shot 30").waitFor();
+  expect(await card("Shot 1").count()).toBe(0);
+  const search = page.getByLabel("Search projects");
+  await search.fill("shot 1");
+  await card("Shot 1").waitFor();
+  expect(await page.getByRole("article").count()).toBe(11);
+
+  const rename = async (from: string, to: string) => {
+    await page.getByRole("button", { name: `Actions for ${from}`, exact: true }).click();
+    await page.getByRole("menuitem", { name: "Rename" }).click();
+    await page.getByLabel("Title", { exact: true }).fill(to);
+    await expectGoodLooks(page);
+    await page.getByRole("button", { name: "Rename", exact: true }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  };
+  await rename("Shot 1", "Opening shot 1");
+  await card("Opening shot 1").getByRole("link").click();
+  await page.getByRole("heading", { level: 1, name: "Opening shot 1" }).waitFor();
+  await page.goBack();
+  await card("Opening shot 1").waitFor();
+  expect([await search.inputValue(), await page.getByRole("article").count()]).toEqual(["shot 1", 11]);
+  await card("Opening shot 1").getByRole("link").click();
+  await rename("Opening shot 1", "Opening");
+  await page.getByRole("heading", { level: 1, name: "Opening", exact: true }).waitFor();
+
+  await page.getByRole("link", { name: "Projects", exact: true }).first().click();
+  await search.fill("nowhere");
+  await page.getByText("No title contains “nowhere”.").waitFor();
+  await expectGoodLooks(page);
+  const held = Promise.withResolvers<void>();
+  await page.route("**/projects?*search=Shot*", (route) => held.promise.then(() => route.continue()));
+  const asked = page.waitForRequest("**/projects?*search=Shot*");
+  await search.fill("Shot");
+  await asked;
+  expect(await page.getByText("No project found").count()).toBe(0); // nobody knows yet
+  held.resolve();
+  await card("Shot 30").waitFor();
+});
+
+test("a project with something running is deleted → “Cancel and delete” does both", async () => {
+  const user = await signUp();
+  const projectId = await user.createProject({ title: "Harbour" });
+  await startStuck(openDatabase(), user, "first-frame", projectId);
+  const { data } = await user.supabase.auth.getSession();
+  const { page, watch } = await visit({ session: data.session });
+  watch.allow(/status of 404/); // the prediction may be read once more after it is gone
+  await openStudio(page, projectId);
+  await page.getByRole("button", { name: "Actions for Harbour" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete project?" });
+  await dialog.getByText("A step is still running").waitFor();
+  await dialog.getByText("It will be canceled. The provider may charge for what it has done so far.").waitFor();
+  await dialog.getByRole("button", { name: "Cancel and delete" }).click();
+  await page.getByRole("heading", { name: "No projects yet" }).waitFor();
+  expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);
+});

@@ -1,0 +1,323 @@
+import type { Locator, Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import type { Prediction, Step } from "../../client/index.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
+import {
+  become,
+  cutOff,
+  inputOf,
+  newFilm,
+  newFilmOf,
+  newFilmOfTwoFrames,
+  openStudio,
+  photoFile,
+  stepCard,
+  takeAt,
+  untilShows,
+} from "../support/dashboard/film.ts";
+import type { Person } from "../support/dashboard/person.ts";
+import { until } from "../support/until.ts";
+
+const visit = visitDashboard();
+
+/** Tests only look at it. */
+let film: Awaited<ReturnType<typeof newFilmOfTwoFrames>>;
+beforeAll(async () => {
+  film = await newFilmOfTwoFrames();
+});
+
+const untilHasFocus = (within: Locator) =>
+  until("the focus", () => within.evaluate((one) => one.contains(document.activeElement)));
+
+async function startStuckBy({ keyframe }: Person, step: Step, projectId: string): Promise<void> {
+  const read = (_step: Step, _projectId: string, predictionId?: string) =>
+    keyframe.readPrediction({ projectId, step, predictionId });
+  const start = (_step: Step, body: object) => keyframe.generate(step, { projectId, ...body });
+  await startStuck(openDatabase(), { start, read }, step, projectId);
+}
+
+test("an earlier first frame is selected → it shows as used everywhere, also after a reload; the newer one is a press away", async () => {
+  const { person, projectId, older, newer } = film;
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const [frame, video] = [stepCard(page, "First frame"), stepCard(page, "Video")];
+  const madeFrom = video.getByRole("img", { name: "First frame of this video" });
+  await untilShows(madeFrom, older);
+  await untilShows(video.getByRole("img", { name: "Latest first frame" }), newer);
+  expect(await video.locator("video").getAttribute("poster")).toContain(older.predictionId);
+
+  await frame.getByRole("button", { name: "History of the first frame" }).click();
+  const sheet = await Promise.all([0, 1].map((at) => takeAt(page.getByRole("dialog"), at).boundingBox()));
+  expect(sheet[0]?.y).toBe(sheet[1]?.y); // beside each other
+  await takeAt(page.getByRole("dialog"), 1).click();
+  await page.getByRole("button", { name: "Use for the next video" }).click();
+  await page.getByRole("button", { name: "Used for the next video", pressed: true }).waitFor();
+  await expectGoodLooks(page);
+  await page.keyboard.press("Escape");
+  const elsewhere = (await visit({ session: person.session })).page;
+  await openStudio(elsewhere, projectId);
+  await page.reload();
+  for (const one of [page, elsewhere]) {
+    await untilShows(stepCard(one, "First frame").getByRole("img").first(), older);
+    await stepCard(one, "First frame").getByText("Used for the next video").waitFor();
+    await stepCard(one, "First frame").getByText("Done, newest not used").waitFor();
+    await untilShows(stepCard(one, "First frame").getByRole("img", { name: "New first frame" }), newer);
+    await stepCard(one, "Video").getByText("Next video from the same.").waitFor();
+    expect(await stepCard(one, "Video").getByRole("img").count()).toBe(1); // the frame that the video is from, once
+  }
+  await elsewhere.getByRole("link", { name: "Projects", exact: true }).first().click();
+  const listed = elsewhere.getByRole("article").filter({ hasText: "Harbour" });
+  await untilShows(listed.locator("img"), older);
+  await listed.getByText("First frame: Done, newest not used").waitFor();
+
+  await frame.getByRole("button", { name: "Use the new one" }).click();
+  await untilShows(frame.getByRole("img").first(), newer);
+  await frame.getByText("Done", { exact: true }).waitFor();
+  expect(await page.getByText("Used for the next video").count()).toBe(0);
+  await untilShows(madeFrom, older);
+  await video.getByText("Made with a first frame that is not the selected one.").waitFor();
+  await expectGoodLooks(page);
+});
+
+test("a picture is enlarged, two are compared by keyboard → inputs, and what differs; Escape returns the focus", async () => {
+  const { person, projectId, older, newer } = film;
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const untilFocused = (button: Locator) =>
+    until("the focus", () => button.evaluate((one) => one === document.activeElement));
+  const enlarge = page.getByRole("button", { name: "Enlarge the first frame" });
+  await enlarge.press("Enter");
+  const one = page.getByRole("dialog", { name: "First frame", exact: true });
+  await untilShows(one.getByRole("img", { name: "First frame: A harbour at dawn" }), newer);
+  expect(await inputOf(one, "Prompt").textContent()).toBe("A harbour at dawn");
+  expect((await one.boundingBox())?.width).toBeGreaterThan(1200);
+  await expectGoodLooks(page);
+  await page.keyboard.press("Escape");
+  await one.waitFor({ state: "detached" });
+  await untilFocused(enlarge);
+
+  const history = page.getByRole("dialog", { name: "History of the first frame" });
+  await page.getByRole("button", { name: "History of the first frame" }).press("Enter");
+  await history.getByRole("button", { name: "Enlarge" }).first().press("Enter");
+  await one.getByRole("button", { name: "Close" }).click(); // it is above the history
+  await page.getByRole("button", { name: "Compare" }).press("Enter");
+  await page.getByText("Press the other take.").waitFor();
+  await expectGoodLooks(page);
+  await takeAt(history, 1).press("Enter");
+  const two = page.getByRole("dialog", { name: "Compare: First frame" });
+  await two.waitFor();
+  await page.reload();
+  await untilShows(two.getByRole("img", { name: "First frame: A harbour at dawn" }), newer);
+  await untilShows(two.getByRole("img", { name: "First frame: A harbour at night" }), older);
+  const different = two.locator("mark");
+  expect(await different.allTextContents()).toEqual(["Different: A harbour at dawn", "Different: A harbour at night"]);
+  const boxes = await Promise.all(
+    (await two.getByRole("img", { name: "First frame:" }).all()).map((img) => img.boundingBox()),
+  );
+  expect(boxes[0]?.y).toBe(boxes[1]?.y);
+  await expectGoodLooks(page);
+  await page.keyboard.press("Escape");
+  await two.waitFor({ state: "detached" });
+  await untilHasFocus(history);
+});
+
+test("the inputs of an earlier video are used again → prompt, frame and length are set and sent; a newer frame shows", async () => {
+  const { person, projectId, older, video, newer } = film;
+  const prompt = uniquePrompt(`[[fault:failed]] ${"fog, ".repeat(200)}`);
+  await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId, prompt }));
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const card = stepCard(page, "Video");
+  await card.getByRole("button", { name: "History of the video" }).click();
+  const history = page.getByRole("dialog", { name: "History of the video" });
+  await history.getByText("A harbour at dawn", { exact: true }).waitFor();
+  await history.getByText("5 s").waitFor();
+  await history.getByRole("button", { name: "Use these inputs" }).click();
+  await page.getByText("The inputs are set, with the first frame of that video.").waitFor();
+  await untilShows(card.getByRole("img", { name: "First frame of this video" }), older);
+  await card.getByText("Next video from the same.").waitFor();
+  await untilShows(stepCard(page, "First frame").getByRole("img", { name: "New first frame" }), newer);
+
+  const frame = stepCard(page, "First frame");
+  await frame.getByRole("button", { name: "History of the first frame" }).click();
+  const frames = page.getByRole("dialog", { name: "History of the first frame" });
+  const cutPrompt = inputOf(frames, "Prompt");
+  expect((await cutPrompt.boundingBox())?.height).toBeLessThan(90);
+  await takeAt(frames, 2).click();
+  await frames.getByText("A harbour at night", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Use these inputs" }).click();
+  await frame.getByRole("button", { name: "Settings, custom prompt" }).waitFor();
+  expect(await cutOff(frame)).toEqual([]);
+  await card.getByRole("button", { name: "Generate again" }).click();
+  const again = await until("the second video", async () => {
+    const { predictions } = await person.keyframe.listPredictions(projectId, { step: "video" });
+    return predictions.length === 2 ? predictions[0] : undefined;
+  });
+  expect(again.input).toEqual(video.input);
+});
+
+test("a frame fails again and a video is canceled → both earlier takes stay, said to be earlier, and the list shows the same", async () => {
+  const { person, projectId, make } = await newFilm();
+  const frame = await make("first-frame");
+  await make("video");
+  await make("first-frame", { prompt: uniquePrompt("[[fault:failed]]") });
+  await startStuckBy(person, "video", projectId);
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByText("Done, last run failed").waitFor();
+  await card.getByText("Earlier picture").waitFor();
+  await untilShows(card.getByRole("img").first(), frame);
+  await card.getByRole("alert").getByText("Try again.", { exact: true }).waitFor();
+  const video = stepCard(page, "Video");
+  await video.getByText("Next: Starting").waitFor();
+  await video.getByRole("button", { name: "Cancel" }).click();
+  await video.getByText("Done, last run canceled").waitFor();
+  await video.getByText("Earlier video").waitFor();
+  await untilShows(video.getByRole("img", { name: "First frame of this video" }), frame);
+  await video.getByText("Shown video made from").waitFor();
+  expect(await video.getByText("Made from", { exact: true }).count()).toBe(0);
+
+  await page.getByRole("link", { name: "Projects", exact: true }).first().click();
+  const listed = page.getByRole("article").filter({ hasText: "Harbour" });
+  await listed.getByText("First frame: Done, last run failed").waitFor();
+  await listed.getByText("Video: Done, last run canceled").waitFor();
+  await untilShows(listed.locator("img"), frame);
+});
+
+/** Compares the two videos of a history, 5 and 3 s long. */
+async function playTwo(page: Page, history: Locator): Promise<void> {
+  await takeAt(history, 0).click();
+  await history.getByRole("button", { name: "Compare" }).click();
+  await takeAt(history, 1).click();
+  const window = page.getByRole("dialog", { name: "Compare: Video" });
+  const times = () =>
+    window.locator("video").evaluateAll((all: HTMLVideoElement[]) => all.map((one) => one.currentTime));
+  await until("the lengths", async () => (await window.locator("mark").count()) === 2);
+  expect(await window.locator("mark").allTextContents()).toEqual(["Different: 5 s", "Different: 3 s"]);
+  await window.getByRole("button", { name: "Play" }).press("Enter");
+  await until("both play", async () => (await times()).every((at) => at > 0.2));
+  await window.getByRole("button", { name: "Pause" }).press("Enter");
+  const [long = 0, short = 0] = await times();
+  expect(Math.abs(long - short)).toBeLessThan(0.5);
+  await window.getByLabel("Position of both videos").fill("4");
+  await until("both are there, or at their end", async () => {
+    const [one = 0, other = 0] = await times();
+    return Math.abs(one - 4) < 0.1 && Math.abs(other - 3) < 0.2;
+  });
+  await page.keyboard.press("Escape");
+  await window.waitFor({ state: "detached" });
+}
+
+test("an earlier video is used, hidden, shown again → card and project follow; a frame in use is not deleted", async () => {
+  const { person, projectId, make } = await newFilm();
+  const frame = await make("first-frame");
+  const older = await make("video", { durationSeconds: 3 });
+  const newer = await make("video", { durationSeconds: 5 });
+  const { page, watch, newTab } = await visit({ session: person.session });
+  watch.allow(/status of 409/);
+  await openStudio(page, projectId);
+  const card = stepCard(page, "Video");
+  const shows = ({ predictionId }: Prediction) =>
+    until("the video", async () => (await card.locator("video[controls]").getAttribute("src"))?.includes(predictionId));
+  await shows(newer);
+  const historyOf = async (name: string) => {
+    await page.getByRole("button", { name: `History of the ${name}` }).click();
+    return page.getByRole("dialog", { name: `History of the ${name}` });
+  };
+  const more = async (history: Locator, action: string) => {
+    await history.getByRole("button", { name: "More actions" }).first().click();
+    await page.getByRole("menuitem", { name: action }).click();
+  };
+
+  const videos = await historyOf("video");
+  await takeAt(videos, 1).click();
+  await videos.getByRole("button", { name: "Use as the shot" }).click();
+  await shows(older);
+  await until("the picture of the new one", () =>
+    card.getByLabel("New video").evaluate((it) => it instanceof HTMLVideoElement && it.readyState > 1),
+  );
+  const elsewhere = await newTab();
+  await elsewhere.goto(page.url()); // the history is open there too
+  const others = elsewhere.getByRole("dialog", { name: "History of the video" });
+  await until("both", async () => (await others.locator("video").count()) === 2);
+  await card.getByText("Used as the shot").waitFor();
+  expect((await person.keyframe.readProject(projectId)).selected.video).toBe(older.predictionId);
+  await takeAt(videos, 0).click();
+  await more(videos, "Hide");
+  await until("one is left", async () => (await videos.locator("video").count()) === 1);
+  await become(elsewhere, "visible");
+  await until("one is left there", async () => (await others.locator("video").count()) === 1);
+  await elsewhere.close();
+  await videos.getByLabel("Show hidden").check();
+  await videos.getByText("Hidden", { exact: true }).waitFor();
+  await videos.getByRole("button", { name: "Use as the shot" }).first().click();
+  await shows(newer);
+  expect(await card.getByLabel("New video").count()).toBe(0); // the other one is older
+  await more(videos, "Show again");
+  await videos.getByText("Hidden", { exact: true }).waitFor({ state: "detached" });
+  await playTwo(page, videos);
+  await page.keyboard.press("Escape");
+
+  await startStuckBy(person, "video", projectId);
+  const frames = await historyOf("first frame");
+  await more(frames, "Delete");
+  const dialog = page.getByRole("dialog", { name: "Delete picture?" });
+  await dialog.getByText("It and its file will be deleted. This cannot be undone. Videos made from it stay.").waitFor();
+  await dialog.getByRole("button", { name: "Delete picture" }).click();
+  await dialog.getByText("A generation that uses this frame is still running.").waitFor();
+  await expectGoodLooks(page);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await frames.getByRole("button", { name: "More actions" }).first().waitFor(); // Escape closes one window
+  await page.keyboard.press("Escape");
+  await card.getByRole("button", { name: "Cancel" }).click();
+  await card.getByText("Done, last run canceled").waitFor();
+  await (await historyOf("first frame")).getByRole("button", { name: "Enlarge" }).click();
+  const large = page.getByRole("dialog", { name: /^(First frame|Take)$/ });
+  await more(large, "Delete");
+  await dialog.getByRole("button", { name: "Delete picture" }).click();
+  await large.getByText("The take was deleted.").waitFor();
+  await frames.getByText("Nothing here").waitFor();
+  await untilHasFocus(large);
+  await page.keyboard.press("Escape");
+  await untilHasFocus(frames);
+  await page.keyboard.press("Escape");
+  await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
+  await card.getByText("First frame of this video was deleted").waitFor();
+  await card.getByText("Outdated. Its first frame was deleted.").waitFor();
+  const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame", hidden: "true" });
+  expect([predictions, newer.input.firstFramePredictionId]).toEqual([[], frame.predictionId]);
+});
+
+test("a video of an uploaded image and of another project's frame → both show; its inputs are used again, alike", async () => {
+  const { person, projectId, make } = await newFilm();
+  const before = await newFilmOf(person);
+  const shot = await before.make("first-frame");
+  const { referenceImagePath: image } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
+  const video = await make("video", { firstFrameImagePath: image, lastFramePredictionId: shot.predictionId });
+  expect(video.status).toBe("succeeded");
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const card = stepCard(page, "Video");
+  const loaded = (name: string) =>
+    until(name, () => card.getByRole("img", { name }).evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
+  await loaded("First frame of this video");
+  await untilShows(card.getByRole("img", { name: "Last frame of this video" }), shot);
+  await until("the poster", async () => (await card.locator("video").getAttribute("poster"))?.includes("projects/"));
+  await card.getByText("Generate the first frame first.").waitFor();
+
+  await card.getByRole("button", { name: "History of the video" }).click();
+  await page.getByRole("button", { name: "Use these inputs" }).click();
+  await page.getByText("The inputs are set, with the first frame and the last frame of that video.").waitFor();
+  await card.getByText("Next video from the same.").waitFor();
+  await card.getByRole("button", { name: "Generate again" }).click();
+  const again = await until("the second video", async () => {
+    const { predictions } = await person.keyframe.listPredictions(projectId, { step: "video" });
+    return predictions.length === 2 ? predictions[0] : undefined;
+  });
+  expect(again.input).toEqual(video.input);
+});
