@@ -278,6 +278,7 @@ create function keyframe_private.worker_figures(function_name text)
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
+    'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
     'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
     'places', (
