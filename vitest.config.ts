@@ -33,6 +33,16 @@ const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
 const tools = project("tools", tests("tools"));
 const lab = project("lab", tests("lab"));
 
+/** The engine's promises once more, with `npm run worker` in place of the workers' functions (local/stack/stack-settings.ts). */
+const byProcess = project(
+  "stack with worker processes",
+  [
+    "test/e2e/{film,long-runs,webhooks-signed}.test.ts",
+    "test/faults/{deliver-killed,ended-connections,failing-runs,killed-processes}.test.ts",
+  ],
+  { ...stackSetup, env: { KEYFRAME_TEST_WORKERS: "database" } },
+);
+
 /** What runs with `--mode`; "test" is Vitest's own default. */
 const MODES: Record<string, ReturnType<typeof project>[]> = {
   test: [
@@ -43,7 +53,10 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   lab: [lab],
   tools: [tools],
   // The longest files first. Each project with a stack would start one of its own.
-  all: [tools, lab, project("stack", STACK_FOLDERS, stackSetup), project("unit", tests("unit"), compiler)],
+  all: [
+    ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],
+    project("unit", tests("unit"), compiler),
+  ],
 };
 
 export default defineConfig(({ mode }) => ({
