@@ -35,6 +35,16 @@ const lab = project("lab", tests("lab"));
 /** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. */
 const engines = project("engines", tests("engines"));
 
+/** The engine's promises once more, with `npm run worker` in place of the workers' functions (local/stack/stack-settings.ts). */
+const byProcess = project(
+  "stack with worker processes",
+  [
+    "test/e2e/{film,long-runs,webhooks-signed}.test.ts",
+    "test/faults/{deliver-killed,ended-connections,failing-runs,killed-processes}.test.ts",
+  ],
+  { ...stackSetup, env: { KEYFRAME_TEST_WORKERS: "database" } },
+);
+
 /** What runs with `--mode`; "test" is Vitest's own default. */
 const MODES: Record<string, ReturnType<typeof project>[]> = {
   test: [
@@ -46,7 +56,10 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   tools: [tools],
   engines: [engines],
   // The longest files first. Each project with a stack would start one of its own.
-  all: [tools, lab, project("stack", STACK_FOLDERS, stackSetup), project("unit", tests("unit"), compiler)],
+  all: [
+    ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],
+    project("unit", tests("unit"), compiler),
+  ],
 };
 
 export default defineConfig(({ mode }) => ({

@@ -1,5 +1,6 @@
 import { removeData } from "../local/stack/data-folder.ts";
 import { parseOptions, readNumber, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { readWorkers } from "../local/stack/stack-settings.ts";
 import { SCENARIO_NAMES } from "./chaos/scenarios.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
@@ -11,6 +12,8 @@ const HELP = `npm run chaos -- [options]   uses a throw-away stack while faults 
   --users N     how many users at once (default 16)
   --scenarios   only these of isolation, without load and faults: all, or
                 ${SCENARIO_NAMES.join(",")}
+  --workers     functions, or npm run worker in place of the workers' functions: process by the Data API, database by a
+                connection. The second process of a worker that joins is the function
 
   KEYFRAME_DATABASE_URL   a superuser's connection string of an empty Postgres 15 to 17 to use, with its real extensions.
                           The run fills it and does not kill its server's processes; the report says what it did instead.
@@ -34,12 +37,14 @@ async function main(): Promise<number> {
       seed: { type: "string", default: String(Math.floor(Date.now() / 1000) % 1_000_000) },
       users: { type: "string", default: "16" },
       scenarios: { type: "string" },
+      workers: { type: "string" },
     },
   });
   const minutes = readNumber("minutes", values.minutes, 0.1, 600, false);
   const seed = readNumber("seed", values.seed, 0, 2 ** 31);
   const users = readNumber("users", values.users, 1, 200);
   const scenarios = values.scenarios === undefined ? undefined : readScenarios(values.scenarios);
+  const workers = readWorkers("--workers", values.workers);
   const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
   const began = performance.now();
   const say = (line: string) => console.log(`${Math.round((performance.now() - began) / 1000)} s  ${line}`);
@@ -49,6 +54,7 @@ async function main(): Promise<number> {
     seed,
     users,
     scenarios,
+    workers,
     dataDir,
     databaseUrl,
     say,
@@ -66,7 +72,7 @@ async function main(): Promise<number> {
     return 0;
   }
   console.log(
-    `${broken} invariants are broken. Repeat with: npm run chaos -- --minutes ${minutes} --seed ${seed} --users ${users}`,
+    `${broken} invariants are broken. Repeat with: npm run chaos -- --minutes ${minutes} --seed ${seed} --users ${users} --workers ${workers}`,
   );
   const open = databaseUrl === undefined ? "" : "with the same KEYFRAME_DATABASE_URL ";
   console.log(`Logs are in ${dataDir}/logs; ${open}npm start -- --data ${dataDir} opens the data.`);

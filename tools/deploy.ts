@@ -51,6 +51,7 @@ async function main(): Promise<number> {
   const found = { secretDigests: new Map<string, string>() };
   await runStages(STAGES, { settings, cli, fetch, clock, ask, keeper, stop, found }, print);
   print(dryRun ? "\nWithout --dry-run this is done." : `\nKeyframe runs at ${clientUrl}/functions/v1/api`);
+  if (!dryRun) print("Workers as processes, where the functions' limits are too low: npm run worker (docs/workers.md)");
   return 0;
 }
 

@@ -1,4 +1,5 @@
 import { oneLine, parseOptions, runMain, stopSignals } from "../../local/stack/command-line.ts";
+import { readWorkers } from "../../local/stack/stack-settings.ts";
 import { untilAborted } from "../../local/within.ts";
 import { apiBenchmark } from "./api-benchmark.ts";
 import { type Benchmark, type Figures, isMet, type Result } from "./benchmark.ts";
@@ -30,6 +31,7 @@ Run nothing else meanwhile. Only ratios within one run say something about the c
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
   --write    runs all, then writes shots a day and the aims into docs/benchmarks.md and the costs into docs/scale.md
   --quick    a little of each, to see that it works
+  --workers  functions, or npm run worker in place of the workers' functions: process by the Data API, database by a connection
 
 KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres to measure one benchmark on, with the extensions that are real there.`;
 
@@ -39,10 +41,13 @@ async function main(): Promise<number> {
     options: {
       write: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
+      workers: { type: "string" },
     },
   });
   const unknown = positionals.find((name) => !NAMES.includes(name));
   if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". There are: ${NAMES.join(", ")}.`);
+  const workers = readWorkers("--workers", values.workers);
+  if (workers !== "functions" && values.write) throw new Error("--write writes the figures of the functions.");
   if (values.quick && values.write) throw new Error("--quick measures too little to be written.");
   if (values.write && positionals.length > 0) throw new Error("--write writes one table of all: name no benchmark.");
   const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
@@ -60,7 +65,7 @@ async function main(): Promise<number> {
     const openStack = async () => {
       if (databaseUrl !== undefined && stacks.length > 0)
         throw new Error("KEYFRAME_DATABASE_URL is one database, and this benchmark compares two.");
-      const stack = openBenchStack(signal, databaseUrl);
+      const stack = openBenchStack({ signal, databaseUrl, workers });
       stacks.push(stack);
       return await stack;
     };

@@ -1,3 +1,4 @@
+import type { Workers } from "../../local/stack/stack-settings.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import { pause } from "../../shared/platform/retry.ts";
 import { act } from "./actions.ts";
@@ -23,6 +24,7 @@ type ChaosOptions = {
   dataDir: string;
   /** KEYFRAME_DATABASE_URL: an empty database to use. */
   databaseUrl?: string | undefined;
+  workers: Workers;
   settleSeconds: number;
   /** Only these scenarios of isolation, and neither load nor faults. */
   scenarios?: readonly string[] | undefined;

@@ -80,7 +80,7 @@ type OpenedWorld = { world: World; close(): Promise<void> };
 
 /** Starts a throw-away stack with receivers, and rate limits that nobody meets. */
 export async function openWorld(
-  options: Pick<StackOptions, "dataDir" | "databaseUrl" | "signal">,
+  options: Pick<StackOptions, "dataDir" | "databaseUrl" | "signal" | "workers">,
 ): Promise<OpenedWorld> {
   const { dataDir, databaseUrl } = options;
   const storageFaultFile = join(dataDir, "storage-fault.json");

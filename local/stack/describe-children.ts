@@ -33,6 +33,34 @@ export function describeFunction(setting: Setting, name: FunctionName): Supervis
   };
 }
 
+/** The functions that `npm run worker` can replace. */
+const PROCESSES = { "keyframe-generate": "generate", "keyframe-deliver": "deliver" } as const;
+export type ProcessName = keyof typeof PROCESSES;
+export const PROCESS_NAMES = Object.keys(PROCESSES) as ProcessName[]; // its keys are all there is in it
+
+/** `npm run worker` in place of a function, under the name of that. With a database's URL, by a connection to Postgres. */
+export function describeWorker(setting: Setting, name: ProcessName, databaseUrl?: string): SupervisedOptions {
+  const variables = functionVariables(setting, name);
+  if (databaseUrl !== undefined) variables.SUPABASE_DB_URL = databaseUrl;
+  return {
+    ...common(setting, name),
+    args: [
+      "run",
+      "--no-prompt",
+      "--allow-net",
+      "--allow-env",
+      join(PROJECT_ROOT, "worker/main.ts"),
+      "--only",
+      PROCESSES[name],
+    ],
+    env: { ...machineVariables(), ...variables },
+    ready: async (firstLine) => {
+      const line = await firstLine;
+      if (!line.includes('"worker_started"')) throw new Error(line);
+    },
+  };
+}
+
 /** Name of a function → its address. */
 export const describeAddresses = (setting: Pick<Setting, "functionPorts">): Record<string, string> =>
   Object.fromEntries(FUNCTION_NAMES.map((name) => [name, `http://127.0.0.1:${portOf(setting, name)}`]));

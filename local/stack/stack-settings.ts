@@ -2,6 +2,17 @@ import { join, resolve } from "node:path";
 import { readNumber, type Stage } from "./command-line.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
+/** `process`: `npm run worker` by the Data API, without the workers' edge functions; `database`: the same by a connection to Postgres. */
+export const WORKERS = ["functions", "process", "database"] as const;
+export type Workers = (typeof WORKERS)[number];
+
+/** Throws one line that names the option. */
+export function readWorkers(option: string, text: string | undefined): Workers {
+  const workers = WORKERS.find((each) => each === (text || "functions"));
+  if (workers === undefined) throw new Error(`${option} must be ${WORKERS.join(", ")}, not "${text}".`);
+  return workers;
+}
+
 export type StackOptions = {
   /** The folder for data, keys and logs; created when missing. */
   dataDir: string;
@@ -13,6 +24,8 @@ export type StackOptions = {
   provider?: ProviderSettings | undefined;
   /** How long the simulator takes, in ms, and how wide its pictures are, in pixels. */
   simulator?: { startDelayMs: number; runDelayMs: number; imageWidth?: number } | undefined;
+  /** For tests and benchmarks; by default the functions. */
+  workers?: Workers | undefined;
   /** For tests: the folder whose `supabase` folder runs, instead of this checkout. */
   project?: string | undefined;
   /** For fault tests: a file that makes Storage fail (local/platform/storage-faults.ts). */

@@ -14,6 +14,8 @@ import {
   describeGateway,
   describeScheduler,
   describeSimulator,
+  describeWorker,
+  PROCESS_NAMES,
 } from "./describe-children.ts";
 import { FUNCTION_NAMES } from "./function-arguments.ts";
 import { openDatabase } from "./open-database.ts";
@@ -102,8 +104,11 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
     await process.start();
   };
   // Functions and simulator start without a database, so they start at the same time.
+  const { workers = "functions" } = options;
+  const processes = workers === "functions" ? [] : PROCESS_NAMES;
+  const functions = FUNCTION_NAMES.filter((name) => !processes.some((process) => process === name));
   const early = Promise.all([
-    ...FUNCTION_NAMES.map((name) => startChild(describeFunction(setting, name))),
+    ...functions.map((name) => startChild(describeFunction(setting, name))),
     ...(simulatorPort === undefined ? [] : [startChild(describeSimulator(setting, simulatorPort))]),
   ]);
   const dashboard = options.dashboard ? buildDashboard(signal) : Promise.resolve();
@@ -129,6 +134,9 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
       early,
       startChild(describeGateway(setting, database.url)),
       startChild(describeScheduler(setting, database.url, extensions)),
+      ...processes.map((name) =>
+        startChild(describeWorker(setting, name, workers === "database" ? migrationUrl : undefined)),
+      ),
     ]),
   );
   if (options.dashboard) await stage("Dashboard", () => dashboard);

@@ -47,6 +47,9 @@ export type LastKick = z.infer<typeof lastKick>;
 const worker = z
   .object({
     claimedSeconds: age("Time since the worker last claimed work; null: not since the database started."),
+    isProcess: z
+      .boolean()
+      .meta({ description: "Whether that was a process of npm run worker; false: the edge function, or no claim." }),
     oldestKickSeconds: age(
       "Age of the first kick that the worker has not followed by a claim. Over 20: the worker does not run.",
     ),

@@ -3,23 +3,25 @@ import { type Backoff, fetchOnce, pause, retry } from "./retry.ts";
 
 const TIMEOUT_MS = 10_000;
 
-/** PostgREST knows no such function with these arguments, or no such schema. */
-const MISSING = /^PGRST(202|106)$/;
+/** No such function with these arguments, or no such schema, as PostgREST and as Postgres say it. */
+const MISSING = /^(PGRST(202|106)|42883|3F000)$/;
 
 /**
- * A call that the database refused or did not answer. `code` is the SQLSTATE or PostgREST's code, empty when there was no answer.
- * The database's message is left out, because it can contain row data.
+ * A call that the database refused or did not answer. `status`: of the Data API, null on a connection to Postgres. `code` is the SQLSTATE or
+ * PostgREST's code, empty when there was no answer. The database's message is left out, because it can contain row data.
  */
 export class DatabaseError extends Error {
   constructor(
     readonly called: string,
-    readonly status: number,
+    readonly status: number | null,
     readonly code: string,
+    cause?: unknown,
   ) {
     super(
       MISSING.test(code)
         ? `schema_outdated: ${called} is missing from the database. Apply the migrations of this version (supabase db push, or npm run deploy), and expose the schema keyframe_worker.`
-        : `${called} failed with status ${status}${code && `, code ${code}`}`,
+        : `${called} failed${status === null ? "" : ` with status ${status}`}${code && `, code ${code}`}`,
+      cause === undefined ? {} : { cause },
     );
     this.name = "DatabaseError";
   }

@@ -149,3 +149,8 @@ export const functionEnvironments = {
     UNDICI_NO_WASM_SIMD: readByUndici,
   }),
 };
+
+/** The parsed variables of a function. */
+export type FunctionEnvironment<Name extends keyof typeof functionEnvironments> = z.output<
+  (typeof functionEnvironments)[Name]
+>;

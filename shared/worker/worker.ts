@@ -36,11 +36,15 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
   const alarm = createAlarm(clock);
   const open = createOpenWork<Item>({ ...settings, clock, onEnd: startNext });
   const load = () => ({ open: open.count(), unrecorded: results.pending() });
-  const calls = createCalls({ load, log, clock, limits });
+  /** Of a process of its own: claims until it aborts. A function has none: its runs end by themselves. */
+  let stop: AbortSignal | null = null;
+  const isStopping = () => stop?.aborted === true;
+  const isStaying = () => stop?.aborted === false;
+  const calls = createCalls({ load, isStaying, log, clock, limits });
   const isBusy = () => open.count() > 0 || results.pending() > 0;
   let running: Promise<void> | null = null;
   let kicked = false;
-  let idleUntil = 0;
+  let busyAt = 0;
 
   function startNext(): void {
     results.next().forEach(open.start);
@@ -64,24 +68,25 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
   }
 
   /** True when more is probably due. */
-  async function claimAndStart(heartbeatMs = limits.heartbeatMs, waitMs = limits.claimEveryMs): Promise<boolean> {
-    const room = limits.maxOpen - open.count();
+  async function claimAndStart(heartbeatMs: number, waitMs: number): Promise<boolean> {
+    const room = isStopping() ? 0 : limits.maxOpen - open.count();
     const mayWait = room > 0 && results.ready() === 0;
     const claimed = await call((lastMs) => claim(room, heartbeatMs, mayWait ? waitMs : 0, lastMs));
     claimed?.items.forEach(open.start);
-    if (claimed?.more || isBusy()) idleUntil = clock.now() + limits.idleGraceMs;
+    if (claimed?.more || isBusy()) busyAt = clock.now();
     return claimed?.more ?? false;
   }
 
   async function run(): Promise<void> {
     const end = clock.now() + limits.maxRunMs;
-    const isClaiming = () => clock.now() < Math.min(end, idleUntil);
+    const isClaiming = () => (stop === null ? clock.now() < Math.min(end, busyAt + limits.idleGraceMs) : isStaying());
     do {
       // 1. Claims until there has been no work for the idle grace. Each claim records a heartbeat: nobody kicks this worker.
       while (isClaiming()) {
-        const next = clock.now() + limits.claimEveryMs;
+        const { claimEveryMs, heartbeatMs } = clock.now() < busyAt + limits.quietAfterMs ? limits : limits.quiet;
+        const next = clock.now() + claimEveryMs;
         const records = results.ready() > 0; // then this call does not wait in the database: the next one does, at once
-        if (!(await claimAndStart()) && (!records || isBusy())) await pause(next);
+        if (!(await claimAndStart(heartbeatMs, claimEveryMs)) && (!records || isBusy())) await pause(next);
       }
       // 2. Ends the heartbeat, so that new work kicks again. A second claim finds what was being committed without a kick.
       await claimAndStart(0, 0);
@@ -102,7 +107,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
      */
     async kick(): Promise<void> {
       kicked = true;
-      idleUntil = clock.now() + limits.idleGraceMs;
+      busyAt = clock.now();
       alarm.ring();
       // A kick after the final claim starts another run.
       while (kicked || running !== null) {
@@ -117,6 +122,26 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
         await running;
       }
     },
+
+    /**
+     * Claims until the signal aborts, however long nothing is due or the database is away. Then it claims nothing more, and ends as a run
+     * does: it ends the heartbeat, so that Postgres kicks the function, and records what its open work comes to. Never rejects.
+     */
+    async stay(until: AbortSignal): Promise<void> {
+      stop = until;
+      busyAt = clock.now();
+      until.addEventListener("abort", () => {
+        kicked = true;
+        alarm.ring();
+      });
+      while (isStaying()) {
+        await run().catch((error) => log.error("worker_stopped", { reason: describeError(error) }));
+        if (isStaying()) await alarm.sleep(limits.maxDelayMs);
+      }
+    },
+
+    /** Milliseconds since the database last answered; infinite when it never has. */
+    answeredMsAgo: (): number => clock.now() - calls.last().endedAt,
   };
 }
 
@@ -163,14 +188,16 @@ function createOpenWork<Item>({ work, identify, onEnd, log, clock, limits }: Ope
 type CallsSettings = {
   /** What the worker has: pieces of work that are open, and results that no call has recorded yet. */
   load(): { open: number; unrecorded: number };
+  /** Then no call is the last attempt. */
+  isStaying(): boolean;
   log: Log;
   clock: Clock;
   limits: { minDelayMs: number; maxDelayMs: number; giveUpAfterMs: number; slowCallMs: number; slowLogEveryMs: number };
 };
 
 /** The database calls of a worker, one at a time: measures them, and pauses after one that failed. */
-function createCalls({ load, log, clock, limits }: CallsSettings) {
-  let last = { endedAt: 0, ms: 0 };
+function createCalls({ load, isStaying, log, clock, limits }: CallsSettings) {
+  let last = { endedAt: Number.NEGATIVE_INFINITY, ms: 0 };
   let slowLoggedAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
   let failingSince = 0;
@@ -199,7 +226,8 @@ function createCalls({ load, log, clock, limits }: CallsSettings) {
         if (failures === 0) failingSince = clock.now();
         failures += 1;
         const { open, unrecorded } = load();
-        if (open === 0 && (unrecorded === 0 || clock.now() - failingSince >= limits.giveUpAfterMs)) throw error;
+        const isHopeless = unrecorded === 0 || clock.now() - failingSince >= limits.giveUpAfterMs;
+        if (open === 0 && isHopeless && !isStaying()) throw error;
         await new Promise<void>((resolve) => void clock.after(retryDelay(failures, limits), resolve));
         return null;
       }
@@ -219,6 +247,9 @@ export const COMMON_LIMITS = {
   claimEveryMs: 100,
   /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
   heartbeatMs: 300,
+  /** The same of a process that has had no work for quietAfterMs: it costs a tenth, and looks every 20 ms (wait_for_due). */
+  quietAfterMs: 60_000,
+  quiet: { claimEveryMs: 1_000, heartbeatMs: 3_000 },
   /** Results wait this long after a call for others, unless nothing is open. */
   recordAfterMs: 20,
   /** The longest pause between two calls while the last work ends: leases are renewed with each. */

@@ -3600,7 +3600,7 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open, of}]}, how much it can do at once, does, and what slow work waits for, with how much of that kind it can do at once.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open, of}]}, how much it can do at once, does, and what slow work waits for, with how much of that kind it can do at once; isProcess, whether it is a process of npm run worker and not a function.';
 
 -- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
@@ -4138,7 +4138,8 @@ comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind
 
 -- The call of `generate`: claims tasks, or waits for one that becomes due.
 
--- A check here costs a fraction of a call; checks take a tenth of the time at most. One call of each worker waits, others return at once.
+-- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
+-- One call of each worker waits, others return at once.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4153,7 +4154,7 @@ begin
     checked_at := clock_timestamp();
     exit when case function_name
       when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
+    rest := greatest(wait_ms / 50000.0, 9 * extract(epoch from clock_timestamp() - checked_at));
     exit when clock_timestamp() + make_interval(secs => rest) >= ends;
     perform pg_sleep(rest);
   end loop;
@@ -4175,8 +4176,12 @@ begin
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
 
-  if max_rows <= 0 then
-    return; -- a heartbeat only
+  if max_rows <= 0 then -- a heartbeat only
+    -- A worker that stops leaves due tasks: kick the next one now instead of waiting for the sweep.
+    if heartbeat_ms <= 0 and keyframe_private.has_due_task(at) then
+      perform keyframe_private.kick_unless_running('generate');
+    end if;
+    return;
   end if;
   perform keyframe_private.add_submits_after_lost_leases(at);
   for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
@@ -6911,6 +6916,7 @@ create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
+    'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
     'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
     'places', (

@@ -8,6 +8,7 @@ import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { readClip } from "../support/media/clips.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { connect } from "../support/stack/own-stack.ts";
 

@@ -31,6 +31,7 @@ export const GUIDES: Guide[] = [
   page("upgrade", "Upgrade"),
   page("administer", "Administer"),
   page("operate", "Operate"),
+  page("workers", "Workers as processes"),
   page("scale", "Scale"),
   page("architecture", "Architecture"),
   page("security", "Threat model"),

@@ -1,54 +1,14 @@
-import { createCallDatabase, repeatConflicts } from "../../../shared/platform/call-database.ts";
+import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
-import { createWorker } from "../../../shared/worker/worker.ts";
-import { createStorage } from "./files/storage.ts";
-import { createProvider } from "./provider/provider.ts";
-import { createClaim } from "./tasks/claim.ts";
-import { createDatabase } from "./tasks/database.ts";
-import { identify } from "./tasks/task.ts";
-import { createTaskPlaces } from "./tasks/task-places.ts";
-import { GENERATE_LIMITS, GENERATE_PLACES, work } from "./tasks/work.ts";
+import { createGenerate } from "./create-worker.ts";
 
-/** How often a run is polled when the provider cannot send callbacks. */
-const POLL_SECONDS = 2;
 const NAME = "keyframe-generate";
 
-const environment = readEnvironment(functionEnvironments["keyframe-generate"], (name) => Deno.env.get(name));
-const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
-const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
+const environment = readEnvironment(functionEnvironments[NAME], (name) => Deno.env.get(name));
 const log = createLog({ function: NAME });
-const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
-const callDatabase = createCallDatabase(platformUrl, secretKey, fetch);
-const callUntil = repeatConflicts(callDatabase, GENERATE_LIMITS.maxOpen / 4);
-const deps = {
-  provider: createProvider({
-    token: environment.KEYFRAME_REPLICATE_API_TOKEN,
-    baseUrl: environment.KEYFRAME_REPLICATE_API_BASE_URL,
-    fetch,
-    now: Date.now,
-  }),
-  storage: createStorage(platformUrl, secretKey, fetch),
-  outputs: { isAllowed: environment.KEYFRAME_REPLICATE_OUTPUT_HOSTS, fetch },
-  publicUrl,
-  platformUrl,
-  log,
-  now: Date.now,
-};
-const claim = createClaim(callDatabase);
-const places = createTaskPlaces(GENERATE_PLACES);
-const worker = createWorker({
-  claim: async (room, heartbeatMs, waitMs, callMs) => {
-    const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs, places.report());
-    for (const aside of asides) log.error("row_set_aside", aside);
-    return { items: tasks, more: tasks.length > 0 };
-  },
-  work: (task, signal) =>
-    places.hold(task, () => work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal)),
-  identify: (task) => ({ task: task.task, ...identify(task) }),
-  log,
-  limits: GENERATE_LIMITS,
-});
+const callDatabase = createCallDatabase(environment.SUPABASE_URL, environment.SUPABASE_SECRET_KEYS, fetch);
+const { kick } = createGenerate({ environment, callDatabase, log });
 
-Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick: worker.kick }));
+Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick }));

@@ -331,7 +331,8 @@ comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind
 
 -- The call of `generate`: claims tasks, or waits for one that becomes due.
 
--- A check here costs a fraction of a call; checks take a tenth of the time at most. One call of each worker waits, others return at once.
+-- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
+-- One call of each worker waits, others return at once.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -346,7 +347,7 @@ begin
     checked_at := clock_timestamp();
     exit when case function_name
       when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
+    rest := greatest(wait_ms / 50000.0, 9 * extract(epoch from clock_timestamp() - checked_at));
     exit when clock_timestamp() + make_interval(secs => rest) >= ends;
     perform pg_sleep(rest);
   end loop;
@@ -368,8 +369,12 @@ begin
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
 
-  if max_rows <= 0 then
-    return; -- a heartbeat only
+  if max_rows <= 0 then -- a heartbeat only
+    -- A worker that stops leaves due tasks: kick the next one now instead of waiting for the sweep.
+    if heartbeat_ms <= 0 and keyframe_private.has_due_task(at) then
+      perform keyframe_private.kick_unless_running('generate');
+    end if;
+    return;
   end if;
   perform keyframe_private.add_submits_after_lost_leases(at);
   for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop

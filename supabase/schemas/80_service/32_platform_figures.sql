@@ -65,6 +65,7 @@ create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
+    'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
     'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
     'places', (

@@ -42,7 +42,7 @@ const about = (seconds: number) =>
 const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, acknowledgedAfterSeconds: null };
 
 const NEVER_CLAIMED = {
-  ...{ claimedSeconds: null, callSeconds: null, slowRequests: 0, places: null },
+  ...{ claimedSeconds: null, isProcess: false, callSeconds: null, slowRequests: 0, places: null },
   ...{ oldestKickSeconds: null, slowestKickSeconds: null },
 };
 const FRAME_MICROS = 67_000;
@@ -321,7 +321,13 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
         { name: "crm.example".padEnd(500, "x"), open: 300, of: 400, more: 1 },
         ...Array(9).fill({ name: "o", open: 1, of: 36 }),
       ];
-      await claims({ callMs: 2_400, openRequests: 9, slowRequests: 7, places: { of: 400, open: 350, slow } });
+      await claims({
+        isProcess: true,
+        callMs: 2_400,
+        openRequests: 9,
+        slowRequests: 7,
+        places: { of: 400, open: 350, slow },
+      });
       await db.sql`update keyframe_private.worker_heartbeats set claimed_at = ${ago(50)}`;
       await db.sql`select keyframe_private.kick('deliver')`;
     },
@@ -329,7 +335,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
       deliveries: { sending: 9 },
       workers: {
         deliver: {
-          ...{ callSeconds: 2.4, slowRequests: 7, claimedSeconds: about(50) },
+          ...{ callSeconds: 2.4, slowRequests: 7, claimedSeconds: about(50), isProcess: true },
           places: {
             of: 400,
             open: 350,

@@ -208,6 +208,15 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => pollLater(db.sql, id, lease))).toBe(0);
   });
 
+  test("generate stops, and takes nothing: a task is due → yes; its heartbeat goes on, or nothing is due → no", async () => {
+    await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null, next_attempt_at: new Date(0) } });
+    const claimNothing = (heartbeatMs: number) => () => claim(db.sql, 0, 60, heartbeatMs);
+    expect(await kicksOf(claimNothing(300))).toBe(0);
+    expect(await kicksOf(claimNothing(0))).toBe(1);
+    await claim(db.sql);
+    expect(await kicksOf(claimNothing(0))).toBe(0);
+  });
+
   test("files of a deleted project → yes, once; a project without files → no", async () => {
     for (let take = 0; take < 2; take++) await seedPrediction(db.sql, world, { status: "succeeded" });
     const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;

@@ -1,5 +1,6 @@
 import type { TestProject } from "vitest/node";
 import { removeData } from "../../../local/stack/data-folder.ts";
+import { readWorkers } from "../../../local/stack/stack-settings.ts";
 import { startStack } from "../../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./quick-settings.ts";
 import { makeTemplate, onServer } from "../database/make-template.ts";
@@ -44,6 +45,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
     // A film of 640 pixels takes a second of a core, one of 160 a tenth.
     simulator: { startDelayMs: 0, runDelayMs: 0, imageWidth: 160 },
     dashboard: true,
+    workers: readWorkers(
+      "KEYFRAME_TEST_WORKERS",
+      project.config.env.KEYFRAME_TEST_WORKERS ?? Deno.env.get("KEYFRAME_TEST_WORKERS"),
+    ),
     onProblem: (line) => console.error(`stack: ${line}`),
   }).catch(async (error) => {
     await removeData(dataDir);

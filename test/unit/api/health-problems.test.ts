@@ -21,7 +21,14 @@ const JOB = {
 };
 
 const WORKER: WorkerFigures = {
-  ...{ claimedSeconds: 1, oldestKickSeconds: null, slowestKickSeconds: 0.01, callSeconds: 0.004, slowRequests: 0 },
+  ...{
+    claimedSeconds: 1,
+    isProcess: false,
+    oldestKickSeconds: null,
+    slowestKickSeconds: 0.01,
+    callSeconds: 0.004,
+    slowRequests: 0,
+  },
   places: { of: 32, open: 30, slow: [{ name: "acme/slow", open: 3, of: 32 }] },
 };
 const PERIOD = { settledMicros: 0, heldMicros: 0, unknownMicros: 0, budgetMicros: null, leftMicros: null };
@@ -135,6 +142,18 @@ describe("a kick that did not get through → one problem, which names the funct
     expect(problem).not.toMatch(/generate|null|undefined|\.\./);
     expect(problem).toMatch(/^[A-Za-z_].*\.$/);
   });
+});
+
+test("a kick that no function answers, after a claim of a process → says that the process has ended", () => {
+  const worker = { ...WORKER, isProcess: true, claimedSeconds: 44.4, oldestKickSeconds: 40 };
+  const kick = { ...NO_KICK, madeSeconds: 1, outcome: "answered" as const, status: 404 };
+  const [problem] = problemsOf(
+    figures({ lastKicks: { generate: kick, deliver: NO_KICK }, workers: { generate: worker, deliver: WORKER } }),
+  );
+  expect(problem).toContain("answered 404");
+  expect(problem).toMatch(
+    /The last claim, 44 s ago, was of a process: start it again \(npm run worker -- --only generate\)\.$/,
+  );
 });
 
 test("a worker whose calls take less than a second, with nine slow requests, or whose last word is old → none", () => {

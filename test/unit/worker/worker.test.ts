@@ -82,7 +82,7 @@ function makeQueue(options: {
     }
   }
 
-  const { kick } = createWorker<number>({
+  const worker = createWorker<number>({
     claim: async (room, heartbeatMs, waitMs) => {
       const items = await transact(room, heartbeatMs, waitMs, () => room);
       return { items, more: options.hasResults ? items.length === (options.claimAtOnce ?? 10) : items.length > 0 };
@@ -117,7 +117,7 @@ function makeQueue(options: {
   const events = () => lines.map((line) => JSON.parse(line).event);
   return {
     ...time,
-    kick,
+    ...worker,
     add,
     calls,
     lines,
@@ -135,7 +135,8 @@ test("the limits → a run ends well before the platform's 150 s, and a heartbea
   expect(run + 2 * REQUEST_MS).toBeLessThan(100_000);
   expect(run + GENERATE_LIMITS.workMs + L.abortGraceMs).toBeLessThan(140_000);
   expect(GENERATE_LIMITS.workMs + L.abortGraceMs).toBeLessThan(LEASE_SECONDS * 1000);
-  expect(2 * L.claimEveryMs).toBeLessThan(L.heartbeatMs);
+  for (const { claimEveryMs, heartbeatMs } of [L, L.quiet]) expect(2 * claimEveryMs).toBeLessThan(heartbeatMs);
+  expect(L.quietAfterMs).toBeGreaterThan(L.maxRunMs); // a function is never quiet
 });
 
 describe("a kick while idle", () => {
@@ -348,5 +349,97 @@ describe("the database is away", () => {
     isAway = false;
     await queue.runUntil(queue.kick());
     expect(queue.recorded.size).toBe(8);
+  });
+});
+
+describe("a process that stays", () => {
+  const MINUTE = 60_000;
+
+  /** Stays for so long, then is asked to stop, and runs until it has ended. */
+  async function stayFor(ms: number, options: Parameters<typeof makeQueue>[0], plan?: (queue: Queue) => void) {
+    const queue = makeQueue(options);
+    const stop = new AbortController();
+    queue.clock.after(ms, () => stop.abort());
+    plan?.(queue);
+    await queue.runUntil(queue.stay(stop.signal));
+    const later = queue.calls.filter(({ at }) => at >= ms);
+    return { queue, later };
+  }
+  type Queue = ReturnType<typeof makeQueue>;
+
+  test.each([
+    ["each waits in the database", false],
+    ["another worker waits there", true],
+  ])(
+    "nothing due, %s → a claim each 100 ms for a minute, then each second, with a heartbeat that outlasts it",
+    async (_, isTaken) => {
+      const { queue } = await stayFor(3 * MINUTE, { isTaken });
+      const paceAt = (from: number) => {
+        const claims = queue.calls.filter(({ at }) => at >= from && at < from + 10_000);
+        const pace = { heartbeatMs: L.heartbeatMs, waitMs: L.claimEveryMs };
+        const slow = { heartbeatMs: L.quiet.heartbeatMs, waitMs: L.quiet.claimEveryMs };
+        return [
+          claims.length,
+          claims.every(
+            (each) =>
+              each.heartbeatMs === (from < MINUTE ? pace : slow).heartbeatMs &&
+              each.waitMs === (from < MINUTE ? pace : slow).waitMs,
+          ),
+        ];
+      };
+      expect(paceAt(1_000)).toEqual([expect.closeTo(97, -1), true]);
+      expect(paceAt(2 * MINUTE)).toEqual([expect.closeTo(10, -0.5), true]);
+    },
+  );
+
+  test("quiet, and work is committed → it starts at once, and a minute of claims each 100 ms follows", async () => {
+    const { queue } = await stayFor(
+      3 * MINUTE,
+      {},
+      ({ clock, add }) => void clock.after(2 * MINUTE + 500, () => add(1)),
+    );
+    expect(queue.startedAt.get(1)).toBeLessThanOrEqual(2 * MINUTE + 510);
+    expect(queue.calls.filter(({ at }) => at > 2 * MINUTE + 1_000 && at < 2 * MINUTE + 11_000).length).toBeGreaterThan(
+      90,
+    );
+  });
+
+  test("asked to stop while work is open and more is due → takes none, ends its heartbeat twice, records what is open, and ends with it", async () => {
+    const options = { hasResults: true, due: 2, limits: { maxOpen: 2 }, work: () => 5_000 };
+    const { queue, later } = await stayFor(1_000, options, ({ clock, add }) => void clock.after(500, () => add(3)));
+    expect([...queue.startedAt.keys()]).toEqual([1, 2]);
+    expect(later.filter(({ room }) => room !== null)).toMatchObject([
+      { room: 0, heartbeatMs: 0 },
+      { room: 0, heartbeatMs: 0 },
+    ]);
+    expect([...queue.recorded.keys()]).toEqual([1, 2]);
+    expect(queue.now()).toBeGreaterThanOrEqual(5_000);
+    expect(queue.now()).toBeLessThan(5_000 + L.renewEveryMs);
+  });
+
+  test("asked to stop while a claim waits in the database → ends when that comes back", async () => {
+    const { queue, later } = await stayFor(2 * MINUTE + 300, {});
+    expect(later).toMatchObject([{ heartbeatMs: 0 }, { heartbeatMs: 0 }]);
+    expect(queue.now()).toBeLessThan(2 * MINUTE + 300 + L.quiet.claimEveryMs + 2 * L.claimEveryMs);
+  });
+
+  test("the database is away for an hour → a call every two seconds; work that is due then starts when it is back", async () => {
+    const fault = ({ at }: Call) => {
+      if (at < 60 * MINUTE) throw new Error("away");
+    };
+    const { queue } = await stayFor(61 * MINUTE, { due: 1, fault });
+    expect(queue.calls.filter(({ at }) => at < 60 * MINUTE).length).toBeLessThan(60 * 31);
+    expect(queue.startedAt.get(1)).toBeLessThan(60 * MINUTE + L.maxDelayMs + 10);
+    expect(queue.events()).not.toContain("worker_stopped");
+  });
+
+  test("the database is away when it is asked to stop, and nothing is open → it ends at the next call", async () => {
+    const { queue } = await stayFor(10_000, {
+      fault: () => {
+        throw new Error("away");
+      },
+    });
+    expect(queue.now()).toBeLessThan(10_000 + 2 * L.maxDelayMs);
+    expect(queue.answeredMsAgo()).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -107,6 +107,7 @@ export function metricsText(figures: ServiceFigures): string {
     }),
     ...gauges(shape.workers.unwrap().shape.generate, "function", workers ?? {}, {
       claimedSeconds: "worker_claimed_seconds",
+      isProcess: "worker_is_process",
       oldestKickSeconds: "worker_oldest_kick_seconds",
       slowestKickSeconds: "worker_slowest_kick_seconds",
       callSeconds: "worker_call_seconds",

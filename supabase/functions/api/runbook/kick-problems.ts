@@ -16,7 +16,7 @@ export function kickProblems({ kicks, lastKicks, workers }: ServiceFigures): str
     // A worker is not to blame for a kick that was not sent.
     const isWaiting = kicks !== null && isUnsent(kicks) && lastKicks[name].outcome === "unanswered";
     const works = isWaiting || kickWorks(lastKicks[name], workers[name]) !== false;
-    return works ? [] : [kickProblem(name, lastKicks[name], workers[name])];
+    return works ? [] : [kickProblem(name, lastKicks[name], workers[name]) + processRemedy(name, workers[name])];
   });
 }
 
@@ -36,6 +36,12 @@ export function pgNetProblems(kicks: Part<"kicks">): string[] {
       : `${since}: wake it with "select net.worker_restart()".`,
   ];
 }
+
+/** Kicks go to the function when no process runs, also where it is not deployed. */
+const processRemedy = (name: string, { isProcess, claimedSeconds }: WorkerFigures): string =>
+  isProcess
+    ? ` The last claim, ${Math.round(claimedSeconds ?? 0)} s ago, was of a process: start it again (npm run worker -- --only ${name}).`
+    : "";
 
 function kickProblem(name: string, { outcome, status, error }: LastKick, { oldestKickSeconds }: WorkerFigures): string {
   const why = (error ?? "unknown reason").replace(/\.$/, "");

@@ -31,7 +31,7 @@ export type ExchangeArguments = {
   /** After a call that ran out of time: finds the row that takes the time, and sets it aside. */
   one_by_one: boolean;
   /** For GET /api/health?deep=1. */
-  report: { callMs: number; openRequests: number; slowRequests: number; places: PlacesReport };
+  report: { callMs: number; openRequests: number; slowRequests: number; places: PlacesReport; isProcess: boolean };
 };
 
 const claimedEndpoint = z.object({

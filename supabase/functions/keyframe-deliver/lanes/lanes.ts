@@ -46,10 +46,11 @@ type LanesSettings = {
   attempt(delivery: Delivery): Promise<AttemptResult>;
   log: Log;
   clock: Clock;
+  isProcess?: boolean;
 };
 
 /** The lanes that this process leases, as the queue of its worker. places.ts limits the open requests. */
-export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
+export function createLanes({ exchange, attempt, log, clock, isProcess = false }: LanesSettings) {
   const places = createPlaces({
     places: DELIVER_LIMITS.maxOpen - RESERVE,
     reserve: RESERVE,
@@ -90,7 +91,10 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
         ...{ max_lanes, max_bytes, lease_seconds: LEASE_SECONDS },
       },
       one_by_one: hasFailed,
-      report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow, places: places.report() },
+      report: {
+        ...{ callMs: Math.round(callMs), openRequests: open, slowRequests: slow },
+        ...{ places: places.report(), isProcess },
+      },
     });
     settle(unrecorded);
     if (claim === null) throw new Error(`The database could not claim deliveries, code ${claim_error}`);
@@ -119,7 +123,8 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       });
     if (hasFailed && results.ready() > 0) await ask({ ...NOTHING, most: 0 });
     const max_lanes = Math.max(0, Math.min(room, size.of(LARGEST_CALL.lanes), MAX_LANES - lanes.count()));
-    const [most, max_bytes] = [size.of(LARGEST_CALL.deliveries), size.of(LARGEST_CALL.bytes)];
+    const isEnding = room === 0 && heartbeat_ms === 0;
+    const [most, max_bytes] = [isEnding ? null : size.of(LARGEST_CALL.deliveries), size.of(LARGEST_CALL.bytes)];
     const othersWait = await ask({ max_lanes, most, max_bytes, wait_ms });
     size.succeeded();
     hasFailed = false;

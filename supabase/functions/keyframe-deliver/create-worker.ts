@@ -1,0 +1,38 @@
+import type { CallDatabase } from "../../../shared/platform/call-database.ts";
+import type { Log } from "../../../shared/platform/log.ts";
+import { systemClock } from "../../../shared/worker/clock.ts";
+import { createWorker } from "../../../shared/worker/worker.ts";
+import { createExchange, type Exchange } from "./lanes/database.ts";
+import { createLanes, DELIVER_LIMITS } from "./lanes/lanes.ts";
+import type { createSender } from "./send/attempt.ts";
+
+type Settings = {
+  allowLocal: boolean;
+  callDatabase: CallDatabase;
+  log: Log;
+  /** A process of `npm run worker`, not a function. Health names it. */
+  isProcess?: boolean;
+};
+
+/** The worker `deliver`, for the edge function and for `npm run worker`. */
+export function createDeliver({ allowLocal, callDatabase, log, isProcess = false }: Settings) {
+  /** Loaded during the first claim: the answer to the first kick does not wait for undici. A claim fails with it: the worker stops. */
+  let sender: Promise<ReturnType<typeof createSender>> | undefined;
+  const openSender = () =>
+    (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log)));
+
+  const exchange = createExchange(callDatabase);
+  const lanes = createLanes({
+    exchange: async (...args: Parameters<Exchange>) => (await Promise.all([exchange(...args), openSender()]))[0],
+    attempt: async (delivery) => (await openSender())(delivery),
+    log,
+    clock: systemClock,
+    isProcess,
+  });
+  return createWorker({
+    ...lanes,
+    identify: ({ delivery: { id, endpoint_id } }) => ({ deliveryId: id, endpointId: endpoint_id }),
+    log,
+    limits: DELIVER_LIMITS,
+  });
+}

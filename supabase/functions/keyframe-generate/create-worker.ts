@@ -1,0 +1,60 @@
+import { type CallDatabase, repeatConflicts } from "../../../shared/platform/call-database.ts";
+import type { FunctionEnvironment } from "../../../shared/platform/environment.ts";
+import type { Log } from "../../../shared/platform/log.ts";
+import { createWorker } from "../../../shared/worker/worker.ts";
+import { createStorage } from "./files/storage.ts";
+import { createProvider } from "./provider/provider.ts";
+import { createClaim } from "./tasks/claim.ts";
+import { createDatabase } from "./tasks/database.ts";
+import { identify } from "./tasks/task.ts";
+import { createTaskPlaces } from "./tasks/task-places.ts";
+import { GENERATE_LIMITS, GENERATE_PLACES, work } from "./tasks/work.ts";
+
+/** How often a run is polled when the provider cannot send callbacks. */
+const POLL_SECONDS = 2;
+
+type Settings = {
+  environment: Omit<FunctionEnvironment<"keyframe-generate">, "KEYFRAME_KICK_SECRET">;
+  callDatabase: CallDatabase;
+  log: Log;
+  /** A process of `npm run worker`, not a function. Health names it. */
+  isProcess?: boolean;
+};
+
+/** The worker `generate`, for the edge function and for `npm run worker`. */
+export function createGenerate({ environment, callDatabase, log, isProcess = false }: Settings) {
+  const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
+  const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
+  const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
+  const callUntil = repeatConflicts(callDatabase, GENERATE_LIMITS.maxOpen / 4);
+  const deps = {
+    provider: createProvider({
+      token: environment.KEYFRAME_REPLICATE_API_TOKEN,
+      baseUrl: environment.KEYFRAME_REPLICATE_API_BASE_URL,
+      fetch,
+      now: Date.now,
+    }),
+    storage: createStorage(platformUrl, secretKey, fetch),
+    outputs: { isAllowed: environment.KEYFRAME_REPLICATE_OUTPUT_HOSTS, fetch },
+    publicUrl,
+    platformUrl,
+    log,
+    now: Date.now,
+  };
+  const claim = createClaim(callDatabase, isProcess);
+  const places = createTaskPlaces(GENERATE_PLACES);
+  return createWorker({
+    claim: async (room, heartbeatMs, waitMs, callMs) => {
+      const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs, places.report());
+      for (const aside of asides) log.error("row_set_aside", aside);
+      return { items: tasks, more: tasks.length > 0 };
+    },
+    work: (task, signal) =>
+      places.hold(task, () =>
+        work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal),
+      ),
+    identify: (task) => ({ task: task.task, ...identify(task) }),
+    log,
+    limits: GENERATE_LIMITS,
+  });
+}

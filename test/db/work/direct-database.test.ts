@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { DatabaseError, repeatConflicts } from "../../../shared/platform/call-database.ts";
+import { describeError } from "../../../shared/platform/log.ts";
+import { createDirectDatabase, readUrl, SET_RETURNING } from "../../../worker/direct-database.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { until } from "../../support/until.ts";
+
+const db = useDatabase();
+const LOGIN = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
+const PASSWORD = "geheim";
+const LIMITS = { connections: 2, statementMs: 2_000, timeoutMs: 5_000 };
+const opened: (() => Promise<void>)[] = [];
+
+function open(change: Partial<typeof LIMITS> = {}, url = db.url) {
+  const { call, end } = createDirectDatabase({ url: new URL(url), ...LIMITS, ...change });
+  opened.push(end);
+  return call;
+}
+
+/** As docs/workers.md makes it: a login that can act as service_role, and has no right of its own. */
+function loginUrl(): string {
+  const url = new URL(db.url);
+  Object.assign(url, { username: LOGIN, password: PASSWORD });
+  return url.href;
+}
+
+beforeAll(async () => {
+  await db.sql.unsafe(`
+    create role ${LOGIN} login noinherit password '${PASSWORD}';
+    grant service_role to ${LOGIN};
+    create function keyframe_worker.probe(a text default null, b jsonb default null, c integer default null, sleep_seconds float8 default 0)
+    returns jsonb language plpgsql as $$
+    begin
+      perform pg_sleep(sleep_seconds);
+      return jsonb_build_object('a', a, 'b', b, 'c', c, 'role', current_user, 'limit', current_setting('statement_timeout'));
+    end $$;
+    create function keyframe_worker.probe_fails(code text) returns jsonb language plpgsql as $$
+    begin
+      raise exception using errcode = code, message = 'a row with a secret';
+    end $$;
+    create function keyframe_worker.probe_locks() returns boolean language plpgsql set lock_timeout = '50ms' as $$
+    begin
+      perform pg_advisory_xact_lock(4711);
+      return true;
+    end $$;
+    create function keyframe_worker.probe_calls_nothing() returns jsonb language plpgsql as $$
+    begin
+      return keyframe_worker.nothing();
+    end $$;
+    grant execute on all functions in schema keyframe_worker to service_role`);
+});
+afterAll(async () => {
+  await Promise.all(opened.map((end) => end()));
+  await db.sql.unsafe(`drop role ${LOGIN}`);
+});
+
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => expect.unreachable(),
+    (error: unknown) => error,
+  );
+
+test("a call by a login without rights of its own → as service_role, with the time limit of the Data API, arguments by name", async () => {
+  const given = { a: `"'\\ $1 ünïcode`, b: { list: [1, null], text: "'" }, c: 7 };
+  expect(await open({}, loginUrl())("probe", { ...given, d: undefined })).toEqual({
+    ...given,
+    ...{ role: "service_role", limit: "2s" },
+  });
+  expect(await open()("probe", { a: "", b: null })).toMatchObject({ a: "", b: null, c: null });
+});
+
+test("the functions that return rows → a list, as the Data API answers; those are all there are", async () => {
+  expect(await open()("claim_predictions", { max_rows: 1, lease_seconds: 60 })).toEqual([]);
+  const rows = await db.sql<{ proname: string }[]>`
+    select proname from pg_proc where pronamespace = 'keyframe_worker'::regnamespace and proretset`;
+  expect(new Set(rows.map(({ proname }) => proname))).toEqual(SET_RETURNING);
+});
+
+test("nothing of a call → stays on its connection, as behind a pooler that gives each transaction another", async () => {
+  const call = open({ connections: 1 });
+  await call("probe", {});
+  const [session] = await db.sql`
+    select query, state from pg_stat_activity where application_name = 'keyframe-worker' and datname = current_database() and query = 'commit'`;
+  expect(session).toMatchObject({ state: "idle" });
+  const [prepared] = await db.sql`select count(*)::int as count from pg_prepared_statements`;
+  expect(prepared?.count).toBe(0);
+});
+
+test("a call that raises → its SQLSTATE and nothing of its message; the connection serves the next call", async () => {
+  const call = open({ connections: 1 });
+  const error = await refusal(call("probe_fails", { code: "55P03" }));
+  expect(error).toBeInstanceOf(DatabaseError);
+  expect(error).toMatchObject({ code: "55P03", status: null, message: "probe_fails failed, code 55P03" });
+  expect(await call("probe", { c: 1 })).toMatchObject({ c: 1 });
+});
+
+test("a lock that another transaction holds → 55P03, and the call is repeated until it is free", async () => {
+  const waits: number[] = [];
+  const { promise: conflict, resolve: hasConflict } = Promise.withResolvers<void>();
+  const { promise: freed, resolve: free } = Promise.withResolvers<void>();
+  const call = repeatConflicts(open(), 1, async (ms) => {
+    waits.push(ms);
+    hasConflict();
+    await freed;
+  })(new AbortController().signal);
+  const waiting = db.sql.begin(async (sql) => {
+    await sql`select pg_advisory_xact_lock(4711)`;
+    const answer = call("probe_locks", {});
+    await conflict;
+    return { answer };
+  });
+  const { answer } = await waiting;
+  free();
+  expect(await answer).toBe(true);
+  expect(waits).toEqual([250]);
+});
+
+test("a function that is missing → schema_outdated; one that calls a missing one → a fault of its own", async () => {
+  expect(await refusal(open()("no_such_call", { a: 1 }))).toMatchObject({
+    code: "42883",
+    message: expect.stringContaining("schema_outdated: no_such_call is missing"),
+  });
+  expect(await refusal(open()("probe_calls_nothing", {}))).toMatchObject({ code: "XX000" });
+});
+
+test("a call over the time limit of Postgres → 57014; over that of the client → no answer, and its connection is not used again", async () => {
+  expect(await refusal(open({ statementMs: 50 })("probe", { sleep_seconds: 5 }))).toMatchObject({ code: "57014" });
+  const call = open({ connections: 1, timeoutMs: 300 });
+  expect(await refusal(call("probe", { sleep_seconds: 1 }))).toMatchObject({ code: "" });
+  await until("the next call is answered", () =>
+    call("probe", {}).then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+test("connections that Postgres ends, idle or in a call → no answer once; the next call opens another", async () => {
+  const call = open({ connections: 1 });
+  const endAll = () => db.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keyframe-worker' and datname = current_database()`;
+  await call("probe", {});
+  const waiting = refusal(call("probe", { sleep_seconds: 1 }));
+  await until(
+    "the call runs",
+    async () =>
+      (await db.sql`select from pg_stat_activity where application_name = 'keyframe-worker' and wait_event = 'PgSleep'`)
+        .length > 0,
+  );
+  await endAll();
+  expect(await waiting).toBeInstanceOf(DatabaseError);
+  await call("probe", {});
+  await endAll();
+  await until("the next call is answered", () =>
+    call("probe", {}).then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+test("a wrong password, nobody there, no TLS → the reason, and never the password", async () => {
+  const change = (parts: Partial<URL>) => Object.assign(new URL(loginUrl()), parts).href;
+  for (const [url, reason] of [
+    [change({ password: `${PASSWORD}wrong` }), "code 28P01"],
+    [change({ port: "9" }), "ECONNREFUSED"],
+    [change({ search: "?sslmode=require" }), "The server does not support SSL connections"],
+  ] as const) {
+    const line = describeError(await refusal(open({}, url)("probe", {})));
+    expect(line).toContain(reason);
+    expect(line).not.toContain(PASSWORD);
+  }
+});
+
+test.each([
+  ["postgres://a:b@db.example", { rejectUnauthorized: false }],
+  ["postgres://a:b@db.example?sslmode=verify-full", { rejectUnauthorized: true }],
+  ["postgres://a:b@db?sslmode=disable", false],
+  ["postgres://a:b@127.0.0.1", false],
+  ["postgres://a:b@[::1]:6543/film", false],
+])("%s → TLS: %j", (url, ssl) => {
+  expect(readUrl(new URL(url)).ssl).toEqual(ssl);
+});

@@ -1,0 +1,126 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { expectSoundEnd } from "../support/film/ending.ts";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { answers } from "../support/receiver/habits.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { insertProjects, register } from "../support/receiver/register.ts";
+import { expectSoundDeliveries, isDelivered, untilStories } from "../support/receiver/story.ts";
+import { providerRuns } from "../support/api/provider.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
+import { untilNobodyLooks } from "../support/stack/restarts.ts";
+import { startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
+import { until } from "../support/until.ts";
+
+// `npm run worker` beside the functions. That the engine keeps its promises with processes in their place: `npm run ok`, which runs
+// other files with KEYFRAME_TEST_WORKERS.
+let stack: OwnStack;
+let loginUrl: string;
+beforeAll(async () => {
+  stack = await startOwnStack();
+  const login = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
+  await stack.sql.unsafe(`create role ${login} login noinherit password 'geheim' in role service_role`);
+  loginUrl = Object.assign(new URL(stack.databaseUrl), { username: login, password: "geheim" }).href;
+});
+const processes: WorkerProcess[] = [];
+const receivers: FlowReceiver[] = [];
+afterEach(async () => {
+  for (const process of processes.splice(0)) {
+    process.kill("SIGKILL");
+    await process.ended;
+  }
+  for (const receiver of receivers.splice(0)) await receiver.close();
+  await stack.setRunDelay(0);
+});
+afterAll(() => stack.stop());
+
+async function startProcess(databaseUrl?: string): Promise<WorkerProcess> {
+  await untilNobodyLooks(stack.sql);
+  const process = await startWorkerProcess(stack, databaseUrl);
+  processes.push(process);
+  await stack.sql`delete from keyframe_private.kicks where id > 0`;
+  return process;
+}
+
+/** A user with an endpoint at a receiver, and a prompt. */
+async function makeScene(): Promise<{ maker: FilmMaker; receiver: FlowReceiver; webhookId: string; prompt: string }> {
+  const [receiver, maker] = await Promise.all([startFlowReceiver(answers(200)), newFilmMaker(stack)]);
+  receivers.push(receiver);
+  return { maker, receiver, prompt: promptWith(), ...(await register(maker, receiver.url)) };
+}
+
+const countKicks = async () => (await stack.sql`select from keyframe_private.kicks`).length;
+
+describe.each([
+  ["the Data API", () => undefined],
+  ["a connection whose login can only act as service_role", () => loginUrl],
+])("by %s", (_way, databaseUrl) => {
+  test("a first frame → stored and its event delivered by the process, no kick is made, and health is 200", async () => {
+    const process = await startProcess(databaseUrl());
+    const { maker, receiver, webhookId, prompt } = await makeScene();
+    const made = await maker.start("first-frame", { prompt });
+    expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
+    await expectSoundEnd(stack.sql, made);
+    await untilStories(stack.sql, webhookId, "its event is delivered", 1, isDelivered);
+    await expectSoundDeliveries(stack.sql, webhookId, receiver);
+    expect(await countKicks()).toBe(0);
+    const events = process.lines.map((line) => JSON.parse(line));
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        function: "keyframe-generate",
+        event: "output_stored",
+        predictionId: made.predictionId,
+      }),
+    );
+    expect(await process.health()).toEqual({
+      status: 200,
+      body: { status: "ok", databaseAnsweredSeconds: { generate: expect.any(Number), deliver: expect.any(Number) } },
+    });
+    expect(process.lines.join()).not.toContain("geheim");
+  });
+
+  test("SIGTERM amid a submit and a delivery → both end and are recorded once, it exits 0, and later work kicks the functions", async () => {
+    const process = await startProcess(databaseUrl());
+    const { maker, receiver, webhookId } = await makeScene();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    receiver.behave((response) => void released.then(() => response.writeHead(200).end()));
+    const prompt = promptWith("output_slow=1500");
+    const made = await maker.start("first-frame", { prompt });
+    await insertProjects(stack.sql, maker.userId, 1);
+    await until("its output is being copied, and the receiver holds a request", async () => {
+      const rows = await stack.sql`
+        select from keyframe.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
+      return rows.length === 1 && receiver.arrivals.length === 1;
+    });
+    process.kill("SIGTERM");
+    await untilNobodyLooks(stack.sql);
+    release();
+    expect(await process.ended).toBe(0);
+    expect(process.lines.filter((line) => /work_failed|worker_stopped|call_failed/.test(line))).toEqual([]);
+    expect(process.lines.some((line) => line.includes("output_stored"))).toBe(true);
+    expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded", attempt: 1 });
+    expect(await providerRuns(prompt, stack)).toHaveLength(1);
+    await untilStories(stack.sql, webhookId, "both events are delivered", 2, isDelivered);
+    const stories = await expectSoundDeliveries(stack.sql, webhookId, receiver);
+    expect(stories.map(({ told }) => told)).toEqual([["1 200"], ["1 200"]]);
+    expect(receiver.arrivals).toHaveLength(2);
+    expect(await countKicks()).toBeGreaterThan(0);
+  });
+
+  test("kill -9 → the functions are kicked for what comes next, and take over what it held when its leases end", async () => {
+    const process = await startProcess(databaseUrl());
+    const { maker, receiver, webhookId, prompt } = await makeScene();
+    await stack.setRunDelay(60_000);
+    const held = await maker.start("first-frame", { prompt });
+    await until("its run is on its way", async () => (await providerRuns(prompt, stack)).length === 1);
+    process.kill("SIGKILL");
+    expect(await process.ended).toBe("SIGKILL");
+    await stack.setRunDelay(0);
+    await stack.passTimeAtProvider(60);
+    const next = await maker.start("first-frame", { prompt: promptWith() });
+    for (const made of [held, next]) expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
+    expect(await providerRuns(prompt, stack)).toHaveLength(1);
+    await untilStories(stack.sql, webhookId, "both events are delivered", 2, isDelivered);
+    await expectSoundDeliveries(stack.sql, webhookId, receiver);
+    expect(await countKicks()).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,62 @@
+import { freePort } from "../../../local/network.ts";
+import { readLines, spawnWithParent } from "../../../local/spawn-with-parent.ts";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import type { OwnStack } from "./own-stack.ts";
+import { until } from "../until.ts";
+
+/** `npm run worker` without npm, beside the functions of a stack. */
+export type WorkerProcess = {
+  /** What it has printed. */
+  lines: readonly string[];
+  health(): Promise<{ status: number; body: unknown }>;
+  kill(signal: Deno.Signal): void;
+  /** Its exit code, or the signal that ended it. */
+  ended: Promise<number | string>;
+};
+
+/** Starts both workers in one process, which claim within moments. With a connection string, by that instead of the Data API. */
+export async function startWorkerProcess(
+  { url, secretKey, replicateToken, simulatorUrl }: OwnStack,
+  databaseUrl?: string,
+): Promise<WorkerProcess> {
+  const port = freePort();
+  const lines: string[] = [];
+  const process = spawnWithParent(Deno.execPath(), {
+    args: ["run", "--no-prompt", "--allow-net", "--allow-env", "worker/main.ts", "--port", String(port)],
+    cwd: PROJECT_ROOT,
+    clearEnv: true,
+    env: {
+      SUPABASE_URL: url,
+      SUPABASE_SECRET_KEYS: JSON.stringify({ default: secretKey }),
+      KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
+      KEYFRAME_REPLICATE_API_TOKEN: replicateToken,
+      KEYFRAME_REPLICATE_API_BASE_URL: `${simulatorUrl}/v1`,
+      KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulatorUrl,
+      KEYFRAME_PUBLIC_URL: url,
+      ...(databaseUrl === undefined ? {} : { SUPABASE_DB_URL: databaseUrl }),
+      NO_COLOR: "1",
+      DENO_NO_UPDATE_CHECK: "1",
+    },
+    stdout: "piped",
+    stderr: "piped",
+  });
+  const printed = [process.stdout, process.stderr].map((stream) => readLines(stream, (line) => void lines.push(line)));
+  const ended = process.status.then(async ({ code, signal }) => {
+    await Promise.all(printed);
+    return signal ?? code;
+  });
+  const health = async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/`);
+    return { status: response.status, body: await response.json() };
+  };
+  await until("the process is healthy", () =>
+    health().then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  ).catch((error) => {
+    process.kill("SIGKILL");
+    throw new Error(`${error.message}\n${lines.join("\n")}`);
+  });
+  return { lines, health, kill: (signal) => process.kill(signal), ended };
+}

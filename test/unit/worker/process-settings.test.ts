@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { readWorkerSettings } from "../../../worker/settings.ts";
+
+const good: Record<string, string> = {
+  SUPABASE_URL: "https://ref.supabase.co/",
+  SUPABASE_SECRET_KEYS: '{"default":"sb_secret_x"}',
+  KEYFRAME_REPLICATE_API_TOKEN: "r8_x",
+};
+const DIRECT = "postgres://keyframe_login:geheim@db.example:5432/postgres";
+const read = (given: { only?: string; port?: string } = {}, change: Record<string, string> = {}) =>
+  readWorkerSettings(given, (name) => ({ ...good, ...change })[name]);
+
+test("as edge functions have them, without a kick secret → both workers by the Data API, no health address", () => {
+  expect(read()).toMatchObject({
+    database: { SUPABASE_URL: "https://ref.supabase.co", SUPABASE_SECRET_KEYS: "sb_secret_x" },
+    health: undefined,
+    generate: { KEYFRAME_REPLICATE_API_BASE_URL: "https://api.replicate.com/v1" },
+    deliver: { KEYFRAME_ALLOW_LOCAL_WEBHOOKS: false },
+  });
+});
+
+test("SUPABASE_DB_URL → a connection; deliver alone then needs nothing else, generate needs Storage", () => {
+  const none = { SUPABASE_URL: "", SUPABASE_SECRET_KEYS: "", KEYFRAME_REPLICATE_API_TOKEN: "" };
+  const { database, generate } = read({ only: "deliver" }, { ...none, SUPABASE_DB_URL: DIRECT });
+  expect([database, generate]).toEqual([new URL(DIRECT), null]);
+  expect(() => read({ only: "generate" }, { ...none, SUPABASE_DB_URL: DIRECT })).toThrow(
+    "Environment: SUPABASE_URL is missing; SUPABASE_SECRET_KEYS is missing; KEYFRAME_REPLICATE_API_TOKEN is missing.",
+  );
+});
+
+test.each([
+  [{ KEYFRAME_WORKER_PORT: "8080" }, {}, { hostname: "127.0.0.1", port: 8080 }],
+  [{ KEYFRAME_WORKER_PORT: "8080" }, { port: "0.0.0.0:9090" }, { hostname: "0.0.0.0", port: 9090 }],
+  [{}, { port: "[::]:1" }, { hostname: "::", port: 1 }],
+])("%j and %j → health at %j", (change, given, health) => {
+  expect(read(given, change).health).toEqual(health);
+});
+
+test.each([
+  ["SUPABASE_URL", "geheim"],
+  ["SUPABASE_SECRET_KEYS", "geheim"],
+  ["SUPABASE_DB_URL", "https://x:geheim@db.example"],
+  ["SUPABASE_DB_URL", "postgres:geheim"],
+  ["SUPABASE_DB_URL", "postgres://x:geheim@db.example/?sslmode=prefer"],
+  ["KEYFRAME_WORKER_PORT", "geheim"],
+  ["KEYFRAME_WORKER_PORT", "65536"],
+  ["KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://geheim/path"],
+])("%s = %s → named as wrong, without its value", (name, value) => {
+  expect(() => read({}, { [name]: value })).toThrow(new RegExp(`^Environment: ${name} is wrong \\([^)]*\\)\\.$`));
+  expect(() => read({}, { [name]: value })).not.toThrow(/geheim/);
+});
+
+test("--only with another name → refused with the names that there are", () => {
+  expect(() => read({ only: "api" })).toThrow('--only must be generate or deliver, not "api".');
+});

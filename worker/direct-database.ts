@@ -1,0 +1,103 @@
+import pg from "pg";
+import { type CallDatabase, DatabaseError } from "../shared/platform/call-database.ts";
+
+/** `statementMs`: as the Data API limits the same calls. `timeoutMs`: for the answer to each statement. */
+type Settings = { url: URL; connections: number; statementMs: number; timeoutMs: number };
+
+/** The functions that return rows; the answers of the others are one value. */
+export const SET_RETURNING: ReadonlySet<string> = new Set(["claim_predictions"]);
+
+/** As the Data API acts with the secret key. The role of the URL must be a member. */
+const ROLE = "service_role";
+
+/**
+ * Calls the database by connections of its own instead of the Data API. Each call is one transaction as PostgREST makes it, with the role and
+ * the time limit of that transaction only, and no prepared statement: a pooler in transaction mode may be in between. Connects at the first
+ * call, and again after a lost connection.
+ */
+export function createDirectDatabase({ url, connections, statementMs, timeoutMs }: Settings) {
+  const pool = new pg.Pool({
+    ...readUrl(url),
+    application_name: "keyframe-worker",
+    max: connections,
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
+    keepAlive: true,
+  });
+  // An idle connection was lost: the next call opens another.
+  pool.on("error", () => undefined);
+
+  async function run(called: string, args: Record<string, unknown>): Promise<unknown> {
+    const given = Object.entries(args).filter(([, value]) => value !== undefined);
+    const named = given.map(([name], index) => `${name} => $${index + 1}`).join(", ");
+    const text = `select to_json(answer) from keyframe_worker.${called}(${named}) answer`;
+    const values = given.map(([, value]) => toParameter(value));
+    const client = await pool.connect();
+    try {
+      await client.query(`begin; set local role ${ROLE}; set local statement_timeout = ${statementMs}`);
+      const { rows } = await client.query<[unknown]>({ text, values, rowMode: "array" });
+      await client.query("commit");
+      client.release();
+      const answers = rows.map(([answer]) => answer);
+      return SET_RETURNING.has(called) ? answers : answers[0];
+    } catch (error) {
+      // Without an answer its state is unknown: it is closed.
+      const isUsable =
+        error instanceof pg.DatabaseError &&
+        (await client.query("rollback").then(
+          () => true,
+          () => false,
+        ));
+      client.release(!isUsable);
+      throw error;
+    }
+  }
+
+  const call: CallDatabase = (called, args) =>
+    run(called, args).catch((error: unknown) => {
+      throw toDatabaseError(called, error);
+    });
+  return { call, end: () => pool.end() };
+}
+
+/** A parameter has the type that the function declares: JSON for an object. */
+function toParameter(value: unknown): string | null {
+  if (value === null) return null;
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Only the SQLSTATE: messages of Postgres may contain row data. Without one it is the driver's own, such as a refused connection. */
+function toDatabaseError(called: string, error: unknown): DatabaseError {
+  if (!(error instanceof pg.DatabaseError)) return new DatabaseError(called, null, "", reasonOf(error));
+  // Inside of a function it is a fault of that function, or of an app's trigger, and not a missing one.
+  const isInside = error.position === undefined && error.code === "42883";
+  return new DatabaseError(called, null, isInside ? "XX000" : (error.code ?? "XX000"));
+}
+
+const reasonOf = (error: unknown): string => {
+  const { code, message } = error as NodeJS.ErrnoException; // the driver throws only errors
+  return code ?? message;
+};
+
+type Tls = false | { rejectUnauthorized: boolean };
+const TLS: Record<string, Tls> = {
+  disable: false,
+  require: { rejectUnauthorized: false },
+  "verify-full": { rejectUnauthorized: true },
+};
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/;
+
+/** Throws a sentence without the URL, which has a password. */
+export function readUrl(url: URL) {
+  const mode = url.searchParams.get("sslmode") ?? (LOOPBACK.test(url.hostname) ? "disable" : "require");
+  const ssl = TLS[mode];
+  if (ssl === undefined) throw new Error(`its sslmode must be ${Object.keys(TLS).join(", ")}`);
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: Number(url.port || 5432),
+    user: decodeURIComponent(url.username) || "postgres",
+    password: decodeURIComponent(url.password),
+    database: decodeURIComponent(url.pathname.slice(1)) || "postgres",
+    ssl,
+  };
+}

@@ -1,0 +1,113 @@
+import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { createCallDatabase } from "../shared/platform/call-database.ts";
+import { createLog, describeError } from "../shared/platform/log.ts";
+import { createDeliver } from "../supabase/functions/keyframe-deliver/create-worker.ts";
+import { DATABASE_TIMEOUT_MS } from "../supabase/functions/keyframe-deliver/lanes/lanes.ts";
+import { createGenerate } from "../supabase/functions/keyframe-generate/create-worker.ts";
+import { createDirectDatabase } from "./direct-database.ts";
+import { serveHealth } from "./health.ts";
+import { readWorkerSettings } from "./settings.ts";
+
+const HELP = `npm run worker -- [options]   generate and deliver as a process, beside the edge functions or instead of them
+
+  --only NAME    generate or deliver; without it, both
+  --port PORT    answers 200 there while the database answers, otherwise 503: 8080 on this machine only, or 0.0.0.0:8080
+
+  SUPABASE_URL, SUPABASE_SECRET_KEYS   as edge functions have them: {"default":"sb_secret_…"}
+  SUPABASE_DB_URL                      Postgres, instead of the Data API; the other two are then for Storage
+  KEYFRAME_REPLICATE_API_TOKEN         for generate
+  KEYFRAME_WORKER_PORT                 instead of --port
+
+SIGTERM or Ctrl-C: takes no more work, ends what it has, and exits; again: exits at once. See docs/workers.md.`;
+
+/** Longer than a task, and what records its result, may take. */
+const DATA_API_MS = 10_000;
+/**
+ * For the Data API's limit of a statement, and that of exchange_deliveries. generate has a connection for its claims, which may wait in the
+ * database, and four for the results of its tasks; deliver makes one call at a time.
+ */
+const GENERATE_DATABASE = { connections: 5, statementMs: 8_000, timeoutMs: DATA_API_MS };
+const DELIVER_DATABASE = { connections: 1, statementMs: 4_000, timeoutMs: DATABASE_TIMEOUT_MS };
+
+/** A terminal's Ctrl-C reaches the process twice, from the terminal and from npm. */
+const AGAIN_AFTER_MS = 1_000;
+const INTERRUPTED = 130;
+
+async function main(): Promise<number> {
+  const { values } = parseOptions({ options: { only: { type: "string" }, port: { type: "string" } } });
+  const { database, health, generate, deliver } = readWorkerSettings(values, (name) => Deno.env.get(name));
+  const log = createLog({ function: "keyframe-worker" });
+  exitOnUnexpected((error) => log.error("unexpected_error", { reason: describeError(error) }));
+  const stop = stopSignals();
+  exitWhenAskedAgain(stop);
+
+  const ends: (() => Promise<void>)[] = [];
+  const open = (direct: typeof GENERATE_DATABASE) => {
+    if (!(database instanceof URL)) {
+      const { SUPABASE_URL, SUPABASE_SECRET_KEYS } = database;
+      return createCallDatabase(SUPABASE_URL, SUPABASE_SECRET_KEYS, fetch, direct.timeoutMs);
+    }
+    const { call, end } = createDirectDatabase({ url: database, ...direct });
+    ends.push(end);
+    return call;
+  };
+  const common = (name: string) => ({ log: createLog({ function: name }), isProcess: true });
+  const workers = [
+    ...(generate === null
+      ? []
+      : [
+          {
+            name: "generate" as const,
+            ...createGenerate({
+              ...common("keyframe-generate"),
+              ...{ environment: generate, callDatabase: open(GENERATE_DATABASE) },
+            }),
+          },
+        ]),
+    ...(deliver === null
+      ? []
+      : [
+          {
+            name: "deliver" as const,
+            ...createDeliver({
+              ...common("keyframe-deliver"),
+              ...{ allowLocal: deliver.KEYFRAME_ALLOW_LOCAL_WEBHOOKS, callDatabase: open(DELIVER_DATABASE) },
+            }),
+          },
+        ]),
+  ];
+  const server = health && serveHealth(workers, health);
+  log.info("worker_started", {
+    workers: workers.map(({ name }) => name),
+    database: database instanceof URL ? "connection" : "data_api",
+  });
+  await Promise.all(workers.map(({ stay }) => stay(stop)));
+  await Promise.all([server?.shutdown(), ...ends.map((end) => end())]);
+  log.info("worker_ended");
+  return 0;
+}
+
+function exitWhenAskedAgain(stop: AbortSignal): void {
+  let askedAt = Number.POSITIVE_INFINITY;
+  stop.addEventListener("abort", () => {
+    askedAt = performance.now();
+  });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    Deno.addSignalListener(signal, () => {
+      if (performance.now() - askedAt > AGAIN_AFTER_MS) Deno.exit(INTERRUPTED);
+    });
+  }
+}
+
+/** Deno would print an error with its fields, which may contain row data. Leases let another process do what was open. */
+function exitOnUnexpected(report: (error: unknown) => void): void {
+  for (const event of ["unhandledrejection", "error"] as const) {
+    globalThis.addEventListener(event, (problem) => {
+      problem.preventDefault();
+      report(problem instanceof ErrorEvent ? problem.error : problem.reason);
+      Deno.exit(1);
+    });
+  }
+}
+
+runMain(HELP, main);

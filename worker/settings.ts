@@ -1,0 +1,90 @@
+import { z } from "zod";
+import { functionEnvironments, readEnvironment } from "../shared/platform/environment.ts";
+import { readUrl } from "./direct-database.ts";
+
+export const WORKER_NAMES = ["generate", "deliver"] as const;
+export type WorkerName = (typeof WORKER_NAMES)[number];
+
+const generate = functionEnvironments["keyframe-generate"];
+const deliver = functionEnvironments["keyframe-deliver"];
+
+/** The connection string of Postgres. */
+const databaseUrl = z.string().transform((text, context) => {
+  const wrong = (message: string) => {
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  };
+  const url = URL.parse(text);
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === "")
+    return wrong("must be an address such as postgres://user:password@host:5432/postgres");
+  try {
+    readUrl(url);
+    return url;
+  } catch (error) {
+    return wrong(error instanceof Error ? error.message : "cannot be read");
+  }
+});
+
+const MOST_PORT = 65_535;
+const PLACE = /^(?:(.+):)?(\d{1,5})$/;
+
+/** `8080`, on this machine only, or `0.0.0.0:8080`. */
+const place = z.string().transform((text, context) => {
+  const [, hostname = "127.0.0.1", digits] = PLACE.exec(text) ?? [];
+  const port = Number(digits);
+  if (port <= MOST_PORT) return { hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
+  context.addIssue({ code: "custom", message: "must be a port such as 8080, or 0.0.0.0:8080" });
+  return z.NEVER;
+});
+
+/** What both workers may have, and each process. */
+const COMMON = z.object({ SUPABASE_DB_URL: databaseUrl.optional(), KEYFRAME_WORKER_PORT: place.optional() });
+const DATA_API = deliver.pick({ SUPABASE_URL: true, SUPABASE_SECRET_KEYS: true });
+const GENERATE = generate.omit({ KEYFRAME_KICK_SECRET: true });
+const DELIVER = deliver.pick({ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: true });
+
+/** Every variable that the process may read. */
+export const WORKER_VARIABLES = Object.keys({
+  ...COMMON.shape,
+  ...DATA_API.shape,
+  ...GENERATE.shape,
+  ...DELIVER.shape,
+});
+
+/**
+ * The variables of the workers that run here. Storage needs the Data API's address and secret key; without generate they are needed only
+ * where SUPABASE_DB_URL is not set. Throws one line that names each missing or wrong variable.
+ */
+export function readWorkerSettings(
+  given: { only?: string | undefined; port?: string | undefined },
+  environment: (name: string) => string | undefined,
+) {
+  const names = readNames(given.only);
+  const get = (name: string) =>
+    name === "KEYFRAME_WORKER_PORT" ? (given.port ?? environment(name)) : environment(name);
+  const byDataApi = !get("SUPABASE_DB_URL");
+  const runs = (name: WorkerName) => names.includes(name);
+  // All at once, so that the error names all.
+  readEnvironment(
+    z.object({
+      ...COMMON.shape,
+      ...(byDataApi ? DATA_API.shape : {}),
+      ...(runs("generate") ? GENERATE.shape : {}),
+      ...(runs("deliver") ? DELIVER.shape : {}),
+    }),
+    get,
+  );
+  const { SUPABASE_DB_URL, KEYFRAME_WORKER_PORT } = readEnvironment(COMMON, get);
+  return {
+    database: SUPABASE_DB_URL ?? readEnvironment(DATA_API, get),
+    health: KEYFRAME_WORKER_PORT,
+    generate: runs("generate") ? readEnvironment(GENERATE, get) : null,
+    deliver: runs("deliver") ? readEnvironment(DELIVER, get) : null,
+  };
+}
+
+function readNames(only: string | undefined): readonly WorkerName[] {
+  const names = WORKER_NAMES.filter((name) => only === undefined || only === name);
+  if (names.length === 0) throw new Error(`--only must be ${WORKER_NAMES.join(" or ")}, not "${only}".`);
+  return names;
+}
