@@ -24,8 +24,9 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
     query_timeout: timeoutMs,
     keepAlive: true,
   });
-  // An idle connection was lost: the next call opens another.
+  // A connection that was lost, idle or in a call: the call rejects, the next one opens another.
   pool.on("error", () => undefined);
+  pool.on("connect", (client) => void client.on("error", () => undefined));
 
   async function run(called: string, args: Record<string, unknown>): Promise<unknown> {
     const given = Object.entries(args).filter(([, value]) => value !== undefined);
