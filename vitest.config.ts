@@ -42,7 +42,7 @@ const byProcess = project(
     "test/e2e/{film,long-runs,webhooks-signed}.test.ts",
     "test/faults/{deliver-killed,ended-connections,failing-runs,killed-processes}.test.ts",
   ],
-  { ...stackSetup, env: { KEYFRAME_TEST_WORKERS: "database" } },
+  { globalSetup: ["test/support/stack/process-setup.ts"] },
 );
 
 /** What runs with `--mode`; "test" is Vitest's own default. */

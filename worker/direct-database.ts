@@ -10,6 +10,8 @@ export const SET_RETURNING: ReadonlySet<string> = new Set(["claim_predictions"])
 /** As the Data API acts with the secret key. The role of the URL must be a member. */
 const ROLE = "service_role";
 
+// pg and not postgres.js: a lost connection rejects the calls that it had and nothing else (docs/decisions/0042-worker-processes.md).
+
 /**
  * Calls the database by connections of its own instead of the Data API. Each call is one transaction as PostgREST makes it, with the role and
  * the time limit of that transaction only, and no prepared statement: a pooler in transaction mode may be in between. Connects at the first
@@ -24,8 +26,9 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
     query_timeout: timeoutMs,
     keepAlive: true,
   });
-  // An idle connection was lost: the next call opens another.
+  // A connection that was lost, idle or in a call: the call rejects, the next one opens another.
   pool.on("error", () => undefined);
+  pool.on("connect", (client) => void client.on("error", () => undefined));
 
   async function run(called: string, args: Record<string, unknown>): Promise<unknown> {
     const given = Object.entries(args).filter(([, value]) => value !== undefined);

@@ -20,13 +20,11 @@ const HELP = `npm run worker -- [options]   generate and deliver as a process, b
 
 SIGTERM or Ctrl-C: takes no more work, ends what it has, and exits; again: exits at once. See docs/workers.md.`;
 
-/** Longer than a task, and what records its result, may take. */
-const DATA_API_MS = 10_000;
 /**
- * For the Data API's limit of a statement, and that of exchange_deliveries. generate has a connection for its claims, which may wait in the
- * database, and four for the results of its tasks; deliver makes one call at a time.
+ * Time limits as the functions' calls have them: the Data API ends a statement after 8 s, and exchange_deliveries after 4. generate has a
+ * connection for its claims, which wait in the database, and four for the results of its tasks; deliver makes one call at a time.
  */
-const GENERATE_DATABASE = { connections: 5, statementMs: 8_000, timeoutMs: DATA_API_MS };
+const GENERATE_DATABASE = { connections: 5, statementMs: 8_000, timeoutMs: 10_000 };
 const DELIVER_DATABASE = { connections: 1, statementMs: 4_000, timeoutMs: DATABASE_TIMEOUT_MS };
 
 /** A terminal's Ctrl-C reaches the process twice, from the terminal and from npm. */
@@ -92,7 +90,7 @@ function exitWhenAskedAgain(stop: AbortSignal): void {
   stop.addEventListener("abort", () => {
     askedAt = performance.now();
   });
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  for (const signal of Deno.build.os === "windows" ? (["SIGINT"] as const) : (["SIGINT", "SIGTERM"] as const)) {
     Deno.addSignalListener(signal, () => {
       if (performance.now() - askedAt > AGAIN_AFTER_MS) Deno.exit(INTERRUPTED);
     });

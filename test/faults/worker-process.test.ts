@@ -13,10 +13,11 @@ import { until } from "../support/until.ts";
 
 // `npm run worker` beside the functions. That the engine keeps its promises with processes in their place: `npm run ok`, which runs
 // other files with KEYFRAME_TEST_WORKERS.
+const FUNCTIONS = ["keyframe-generate", "keyframe-deliver"];
 let stack: OwnStack;
 let loginUrl: string;
 beforeAll(async () => {
-  stack = await startOwnStack();
+  stack = await startOwnStack({ workers: "functions" });
   const login = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
   await stack.sql.unsafe(`create role ${login} login noinherit password 'geheim' in role service_role`);
   loginUrl = Object.assign(new URL(stack.databaseUrl), { username: login, password: "geheim" }).href;
@@ -28,6 +29,7 @@ afterEach(async () => {
     process.kill("SIGKILL");
     await process.ended;
   }
+  for (const name of FUNCTIONS) stack.child(name).kill("SIGCONT");
   for (const receiver of receivers.splice(0)) await receiver.close();
   await stack.setRunDelay(0);
 });
@@ -54,15 +56,15 @@ describe.each([
   ["the Data API", () => undefined],
   ["a connection whose login can only act as service_role", () => loginUrl],
 ])("by %s", (_way, databaseUrl) => {
-  test("a first frame → stored and its event delivered by the process, no kick is made, and health is 200", async () => {
+  test("the functions are frozen: a first frame → stored and its event delivered by the process, whose health is 200", async () => {
     const process = await startProcess(databaseUrl());
+    for (const name of FUNCTIONS) stack.child(name).kill("SIGSTOP");
     const { maker, receiver, webhookId, prompt } = await makeScene();
     const made = await maker.start("first-frame", { prompt });
     expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
     await expectSoundEnd(stack.sql, made);
     await untilStories(stack.sql, webhookId, "its event is delivered", 1, isDelivered);
     await expectSoundDeliveries(stack.sql, webhookId, receiver);
-    expect(await countKicks()).toBe(0);
     const events = process.lines.map((line) => JSON.parse(line));
     expect(events).toContainEqual(
       expect.objectContaining({

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
@@ -69,4 +69,8 @@ test("the packages that run with secrets in their reach → are these few", () =
     "keyframe-generate": "@supabase/postgrest-js image-dimensions replicate standardwebhooks zod",
     "keyframe-replicate-webhook": "@supabase/postgrest-js standardwebhooks zod",
   });
+  // npm run worker imports the functions' modules, and these.
+  const sources = readdirSync(new URL("../../worker/", import.meta.url)).filter((name) => name.endsWith(".ts"));
+  const imported = sources.flatMap((name) => [...read(`worker/${name}`).matchAll(/from "([^".][^"]*)"/g)]);
+  expect([...new Set(imported.map(([, name]) => name))].toSorted()).toEqual(["pg", "zod"]);
 });

@@ -347,7 +347,7 @@ begin
     checked_at := clock_timestamp();
     exit when case function_name
       when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
-    rest := greatest(wait_ms / 50000.0, 9 * extract(epoch from clock_timestamp() - checked_at));
+    rest := greatest(least(wait_ms, 1000) / 50000.0, 9 * extract(epoch from clock_timestamp() - checked_at));
     exit when clock_timestamp() + make_interval(secs => rest) >= ends;
     perform pg_sleep(rest);
   end loop;

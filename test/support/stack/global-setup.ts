@@ -1,6 +1,6 @@
 import type { TestProject } from "vitest/node";
 import { removeData } from "../../../local/stack/data-folder.ts";
-import { readWorkers } from "../../../local/stack/stack-settings.ts";
+import { readWorkers, type Workers } from "../../../local/stack/stack-settings.ts";
 import { startStack } from "../../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./quick-settings.ts";
 import { makeTemplate, onServer } from "../database/make-template.ts";
@@ -21,6 +21,7 @@ export type StackInfo = {
   functionUrls: Record<string, string>;
   functionPids: Record<string, number>;
   dataDir: string;
+  workers: Workers;
   templateUrl: string;
   demoUser: { email: string; password: string };
 };
@@ -35,7 +36,11 @@ declare module "vitest" {
  * Starts the real stack once on free ports with a simulator that takes no time, short intervals and the dashboard,
  * and makes the template for database tests.
  */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export default function setup(project: TestProject): Promise<() => Promise<void>> {
+  return startFor(project, readWorkers("KEYFRAME_TEST_WORKERS", Deno.env.get("KEYFRAME_TEST_WORKERS")));
+}
+
+export async function startFor(project: TestProject, workers: Workers): Promise<() => Promise<void>> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-test-" });
   const stack = await startStack({
     dataDir,
@@ -45,10 +50,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     // A film of 640 pixels takes a second of a core, one of 160 a tenth.
     simulator: { startDelayMs: 0, runDelayMs: 0, imageWidth: 160 },
     dashboard: true,
-    workers: readWorkers(
-      "KEYFRAME_TEST_WORKERS",
-      project.config.env.KEYFRAME_TEST_WORKERS ?? Deno.env.get("KEYFRAME_TEST_WORKERS"),
-    ),
+    workers,
     onProblem: (line) => console.error(`stack: ${line}`),
   }).catch(async (error) => {
     await removeData(dataDir);
@@ -68,6 +70,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       Object.keys(stack.functionUrls).map((name) => [name, stack.children.get(name)?.pid ?? 0]),
     ),
     dataDir,
+    workers,
     templateUrl: template.url,
     demoUser: stack.demoUser,
   });

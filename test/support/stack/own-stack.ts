@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { inject } from "vitest";
 import type { ChildProcess } from "../../../local/stack/child-process.ts";
 import { removeData } from "../../../local/stack/data-folder.ts";
-import { readWorkers, type StackOptions } from "../../../local/stack/stack-settings.ts";
+import type { StackOptions } from "../../../local/stack/stack-settings.ts";
 import { type Stack, startStack } from "../../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./quick-settings.ts";
 import type { StackInfo } from "./global-setup.ts";
@@ -47,7 +47,7 @@ export async function startOwnStack({
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
   const database = ownServer ? undefined : await cloneTemplate();
   const simulator = { startDelayMs: 0, runDelayMs: 0, imageWidth: 160 };
-  const workers = readWorkers("KEYFRAME_TEST_WORKERS", Deno.env.get("KEYFRAME_TEST_WORKERS"));
+  const { workers } = inject("stack");
   const setting = { dataDir, port: 0, databaseUrl: database, durable: false, simulator, workers };
   const start = () => startStack({ ...setting, ...options });
   const stack = await (database === undefined ? start() : inTurn(database, dataDir, start)).catch(async (error) => {

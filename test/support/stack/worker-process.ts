@@ -58,5 +58,12 @@ export async function startWorkerProcess(
     process.kill("SIGKILL");
     throw new Error(`${error.message}\n${lines.join("\n")}`);
   });
-  return { lines, health, kill: (signal) => process.kill(signal), ended };
+  const kill = (signal: Deno.Signal) => {
+    try {
+      process.kill(signal);
+    } catch {
+      // It has ended already.
+    }
+  };
+  return { lines, health, kill, ended };
 }

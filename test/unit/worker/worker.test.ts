@@ -404,7 +404,7 @@ describe("a process that stays", () => {
     );
   });
 
-  test("asked to stop while work is open and more is due → takes none, ends its heartbeat twice, records what is open, and ends with it", async () => {
+  test("asked to stop while work is open and more is due → takes none, ends its heartbeat, records what is open, and ends", async () => {
     const options = { hasResults: true, due: 2, limits: { maxOpen: 2 }, work: () => 5_000 };
     const { queue, later } = await stayFor(1_000, options, ({ clock, add }) => void clock.after(500, () => add(3)));
     expect([...queue.startedAt.keys()]).toEqual([1, 2]);
