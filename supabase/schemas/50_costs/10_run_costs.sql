@@ -165,7 +165,6 @@ create table keyframe_private.exhausted_budgets (
   period text not null,
   resets_at timestamptz not null,
   limit_micros bigint not null,
-  refused_at timestamptz not null default now(),
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
@@ -173,7 +172,6 @@ comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget i
 comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
 comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
-comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
 
 create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
 returns void language plpgsql volatile set search_path = '' as $$

@@ -11,6 +11,8 @@ const OURS = ["keyframe", "keyframe_worker", "keyframe_private"];
  * view is that has the name of one of its own. id, created_at and updated_at need none.
  */
 const KINDS: Record<string, string> = {
+  schema: `
+    select nspname as name, obj_description(oid, 'pg_namespace') as comment from pg_namespace where nspname = any ($1)`,
   "table and view": `
     select oid::regclass::text as name, obj_description(oid, 'pg_class') as comment from pg_class
     where relkind in ('r', 'v') and relnamespace::regnamespace::text = any ($1)`,

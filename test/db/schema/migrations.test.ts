@@ -1,7 +1,7 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import type postgres from "postgres";
-import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { expect, inject, onTestFinished, test } from "vitest";
 import { installExtensions } from "../../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
 import { applyMigrations } from "../../../local/stack/apply-migrations.ts";
@@ -152,36 +152,4 @@ test("the local stack starts again on the migrated database → everything stays
   await bootstrapPlatform(db.sql, {});
   await installExtensions(db.sql, { useReal: false });
   expect(await readEverything(db.sql)).toEqual(before);
-});
-
-describe("what a person meets in Studio has a comment", () => {
-  const without = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name);
-
-  test("every table and view", async () => {
-    expect(
-      await without(`select oid::regclass::text as name from pg_class
-        where relkind in ('r', 'p', 'v') and relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and obj_description(oid, 'pg_class') is null`),
-    ).toEqual([]);
-  });
-
-  test("every exposed function and type, and each schema", async () => {
-    expect(
-      await without(`
-        select oid::regprocedure::text as name from pg_proc where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and obj_description(oid, 'pg_proc') is null
-        union all
-        select oid::regtype::text from pg_type where typnamespace = 'keyframe'::regnamespace and typtype = 'e' and obj_description(oid, 'pg_type') is null
-        union all
-        select nspname from pg_namespace where nspname like 'keyframe%' and obj_description(oid, 'pg_namespace') is null`),
-    ).toEqual([]);
-  });
-
-  test("every column of a view, and every one that an administrator edits, but for those whose name says it all", async () => {
-    const names =
-      await without(`select attrelid::regclass || '.' || attname as name from pg_attribute join pg_class on pg_class.oid = attrelid
-      where (relkind = 'v' and relnamespace = 'keyframe_private'::regnamespace or attrelid in ('keyframe.models'::regclass, 'keyframe_private.settings'::regclass))
-        and attnum > 0 and col_description(attrelid, attnum) is null`);
-    const plain =
-      /\.(\w+_id|url|description|enabled|step|model|status|notes|only_row|since_created|predictions|started|succeeded|failed|canceled)$/;
-    expect(names.filter((name) => !plain.test(name))).toEqual([]);
-  });
 });
