@@ -32,8 +32,8 @@ const compiler = {
 const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
 const tools = project("tools", tests("tools"));
 const lab = project("lab", tests("lab"));
-/** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. */
-const engines = project("engines", tests("engines"));
+/** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. Its limit: a film with dozens of restarts. */
+const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
 
 /** The engine's promises once more, with `npm run worker` in place of the workers' functions (local/stack/stack-settings.ts). */
 const byProcess = project(

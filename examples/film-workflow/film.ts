@@ -1,5 +1,5 @@
 import { TerminalError, TimeoutError, workflow } from "@restatedev/restate-sdk";
-import type { WorkflowContext, WorkflowSharedContext } from "@restatedev/restate-sdk";
+import type { DurablePromise, WorkflowContext, WorkflowSharedContext } from "@restatedev/restate-sdk";
 import { hasEnded, KeyframeError, type KeyframeClient, type KeyframeErrorCode } from "keyframe-client";
 import type { Prediction, PredictionRef, Step, StepBody } from "keyframe-client";
 
@@ -60,17 +60,13 @@ export const filmWorkflow = (clientFor: (userId: string) => KeyframeClient, look
       choose: async (ctx: WorkflowSharedContext<State>, take: string): Promise<string> => {
         const choice = (await ctx.get("choices"))?.find(({ takes }) => takes.includes(take));
         if (!choice) throw new TerminalError("This is no take to choose from.", { errorCode: 404 });
-        const chosen = ctx.promise<string>(nameOf(choice));
-        const before = await chosen.peek();
-        if (before === undefined) await chosen.resolve(take);
-        return before ?? take;
+        return await settle(ctx.promise<string>(nameOf(choice)), take);
       },
 
       /** An event of Keyframe. It may come twice, and before the workflow waits for it. Events of other films have no workflow. */
       ended: async (ctx: WorkflowSharedContext<State>, ended: Ended): Promise<void> => {
         if ((await ctx.get("choices")) === null) return;
-        const end = ctx.promise<Ended>(ended.predictionId);
-        if ((await end.peek()) === undefined) await end.resolve(ended);
+        await settle(ctx.promise<Ended>(ended.predictionId), ended);
       },
     },
     options: {
@@ -88,6 +84,17 @@ const FINAL: KeyframeErrorCode[] = [
 ];
 
 const nameOf = ({ projectId, step }: Pick<Choice, "projectId" | "step">) => `${projectId}/${step}`;
+
+/** Gives a promise of the workflow its value, unless it has one. Returns the value that it has. */
+async function settle<T>(promise: DurablePromise<T>, value: T): Promise<T> {
+  try {
+    await promise.resolve(value);
+    return value;
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    return await promise.get();
+  }
+}
 
 /** A durable action: repeated until its result is recorded. The key makes each repetition the same call. */
 const act = <T>({ ctx }: Filming, name: string, call: (idempotencyKey: string) => Promise<T>) =>

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createKeyframeClient } from "../../client/index.ts";
+import { freePort } from "../../local/network.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { signUpAt } from "../support/api/sign-up.ts";
@@ -7,6 +8,7 @@ import { EXAMPLE, type FilmStudio, npm, openFilmStudio, type Victim } from "../s
 import type { Pass } from "../support/engines/gate.ts";
 import { signedPost } from "../support/receiver/signed-post.ts";
 import { promptWith } from "../support/film/film-maker.ts";
+import { allGone, descendantsOf, runProgram } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
 
 // examples/film-workflow as its README says, on Restate, each process of which is killed.
@@ -96,19 +98,17 @@ describe("a film of three shots", () => {
     "%s is killed at each call, at each event and around each choice → the film as it was chosen, each shot paid once",
     async (victim) => {
       const seen = new Map<string, number>();
-      let last: Promise<unknown> = Promise.resolve();
       /** Once for each name: every other one before the request arrives, the others when its answer is on the way. */
       const watcher = async ({ name, moment }: Pass) => {
         if (!seen.has(name)) seen.set(name, seen.size);
         const number = seen.get(name) ?? 0;
         if (moment !== (number % 2 === 0 ? "after" : "before") || number < 0) return;
         seen.set(name, -1);
-        last = last.then(studio.crash[victim]);
-        await last;
+        await studio.crash[victim](name);
       };
       studio.watch(watcher);
       const film = await submit(3);
-      const chosen = await chooseAll(film, studio.crash[victim]);
+      const chosen = await chooseAll(film, () => studio.crash[victim]());
       const videos = await untilReady(film);
       await expectFilm(film, chosen, videos);
       console.log(victim, seen.size);
@@ -122,6 +122,9 @@ test("its type check, on the installed packages → no complaint", async () => {
 });
 
 describe("a film of one shot", () => {
+  beforeEach(async () => {
+    await fetch(`${studio.stack.simulatorUrl}/control/faults`, { method: "DELETE" });
+  });
   const nextRunsFail = async (times: number) => {
     const body = JSON.stringify({ fault: "failed", times });
     expect((await fetch(`${studio.stack.simulatorUrl}/control/faults`, { method: "POST", body })).status).toBe(200);
@@ -157,7 +160,11 @@ describe("a film of one shot", () => {
   });
 
   test("a user cancels every take → no event comes; the workflow looks, and the film fails", async () => {
-    await studio.server.crashInto({ LOOK_AFTER_SECONDS: "1" });
+    onTestFinished(async () => {
+      await studio.stack.setRunDelay(0);
+      await studio.crashInto();
+    });
+    await studio.crashInto({ LOOK_AFTER_SECONDS: "1" });
     await studio.stack.setRunDelay(60_000);
     const film = await submit(1);
     const made = await until("both takes are started", async () => {
@@ -167,28 +174,27 @@ describe("a film of one shot", () => {
     });
     for (const prediction of made) await film.keyframe.cancel(prediction);
     await expect(untilReady(film)).rejects.toThrow("shot-1: canceled");
-    await studio.stack.setRunDelay(0);
-    await studio.server.crashInto({});
   });
 
   test("a start's answer is lost for a day, and its key forgotten → the workflow finds the prediction, and starts no second", async () => {
     const film = await submit(1);
+    onTestFinished(() => studio.crashInto());
     let looked = false;
     studio.watch(async ({ name, moment }) => {
       if (name.startsWith("GET") && name.includes("/predictions")) looked = true;
       if (moment !== "after" || !name.endsWith("/shot-1/video/1") || looked) return;
       await studio.stack.sql`delete from keyframe_private.idempotency_keys where owner_id = ${film.userId}`;
-      await studio.server.crashInto({ PRELOAD: NEXT_DAY });
+      await studio.crashInto({ preload: NEXT_DAY });
     });
     const chosen = await chooseAll(film);
     await until("the workflow has recorded the start", async () => {
       const { shots } = await film.keyframe.films.read(film.filmId);
       const { predictions } = await film.keyframe.listPredictions(shots[0]?.projectId ?? "", { step: "video" });
-      const rows = await studio.query(`select * from sys_journal where name = '${predictions[0]?.predictionId}'`);
-      console.log(rows);
+      const waits = `'%"GetPromise":{"key":"${predictions[0]?.predictionId}"%'`;
+      const rows = await studio.query(`select index from sys_journal where entry_json like ${waits}`);
       return rows.length > 0;
     });
-    await studio.server.crashInto({});
+    await studio.crashInto();
     expect(looked).toBe(true);
     await expectFilm(film, chosen, await untilReady(film));
   });
@@ -222,4 +228,32 @@ describe("events", () => {
     }
     await expectFilm(film, chosen, videos);
   });
+});
+
+test("the commands of its README beside a stack: npm start, then npm run film with a person who answers → a film; all stops", async () => {
+  const { url, dataDir } = studio.stack;
+  const env = { KEYFRAME_URL: url, KEYFRAME_DATA: dataDir, PORT: String(freePort()) };
+  const start = runProgram("npm", ["start"], env, EXAMPLE);
+  await start.printed("Make one: npm run film");
+  const processes = await descendantsOf(start.pid);
+  expect(processes.filter((each) => each.includes("restate-server"))).toHaveLength(1);
+
+  const piped = { stdin: "piped", stdout: "piped" } as const;
+  const film = new Deno.Command("npm", { args: ["run", "film"], cwd: EXAMPLE, env, ...piped }).spawn();
+  const person = film.stdin.getWriter();
+  let said = "";
+  for await (const text of film.stdout.pipeThrough(new TextDecoderStream())) {
+    said += text;
+    if (text.includes("Which")) await person.write(new TextEncoder().encode("2\n"));
+  }
+  await person.close();
+  expect((await film.status).code).toBe(0);
+  expect(said.match(/Which [a-z-]+\?/g)).toEqual(
+    ["first-frame", ...Array(3).fill("last-frame")].map((step) => `Which ${step}?`),
+  );
+  expect(said).toContain("The film is ready: 3 shots.");
+
+  start.kill("SIGTERM");
+  await start.ended;
+  await allGone(processes);
 });

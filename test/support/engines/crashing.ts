@@ -1,51 +1,53 @@
-import type { Running } from "../tools/run-command.ts";
+import { readLines, spawnWithParent } from "../../../local/spawn-with-parent.ts";
+import { machine } from "../tools/run-command.ts";
 import { until } from "../until.ts";
 
-/** A program that a test kills as a crash would, and that runs again at once. */
+/** A program that a test kills as a crash would, and that runs again at once. It ends with the test's process, however that ends. */
 export type Crashing = {
   /** Kills it, runs it again and waits until it serves. */
   crash(): Promise<void>;
-  /** The same, with other variables from now on. */
-  crashInto(env: Record<string, string>): Promise<void>;
+  /** The same, with another command from now on. */
+  crashInto(command: Command): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Runs a program, and waits until `url` answers in any way. */
-export async function runCrashing(
-  name: string,
-  url: string,
-  run: (env: Record<string, string>) => Running,
-): Promise<Crashing> {
-  let env: Record<string, string> = {};
-  let running: Running;
+export type Command = { program: string; args: string[]; env: Record<string, string>; cwd: string };
+
+/** Runs a program, and waits until `url` answers with less than 500. */
+export async function runCrashing(name: string, url: string, first: Command): Promise<Crashing> {
+  let command = first;
+  let process: Deno.ChildProcess;
   const start = async () => {
-    running = run(env);
-    let end: string | undefined;
-    void running.ended.then(({ output }) => {
-      end = output;
+    const { program, env, ...options } = command;
+    const output: string[] = [];
+    const piped = { clearEnv: true, stdout: "piped", stderr: "piped" } as const;
+    process = spawnWithParent(program, { ...options, ...piped, env: { ...machine(), NO_COLOR: "1", ...env } });
+    for (const stream of [process.stdout, process.stderr]) void readLines(stream, (line) => output.push(line));
+    let hasEnded = false;
+    void process.status.then(() => {
+      hasEnded = true;
     });
     await until(`${name} serves`, async () => {
-      if (end !== undefined) throw new Error(`${name} ended: ${end}`);
+      if (hasEnded) throw new Error(`${name} ended: ${output.join("\n")}`);
       const response = await fetch(url).catch(() => null);
       await response?.body?.cancel();
-      return response !== null;
+      return response !== null && response.status < 500;
     });
   };
   const stop = async () => {
-    running.kill("SIGKILL");
-    await running.ended;
+    process.kill("SIGKILL");
+    await process.status;
   };
   await start();
-  const crash = async () => {
-    await stop();
-    await start();
+  let last: Promise<void> = Promise.resolve();
+  /** One after the other, or two would want its port. */
+  const crashInto = (next: Command) => {
+    last = last.then(async () => {
+      command = next;
+      await stop();
+      await start();
+    });
+    return last;
   };
-  return {
-    crash,
-    crashInto: async (change) => {
-      env = change;
-      await crash();
-    },
-    stop,
-  };
+  return { crash: () => crashInto(command), crashInto, stop };
 }

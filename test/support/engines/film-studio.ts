@@ -6,16 +6,18 @@ import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { createKeyframeClient } from "../../../client/index.ts";
 import { startOwnStack } from "../stack/own-stack.ts";
 import { killAndAwaitRestart } from "../stack/restarts.ts";
-import { runProgram } from "../tools/run-command.ts";
+import { until } from "../until.ts";
 import { runCrashing } from "./crashing.ts";
 import { openGate, type Pass } from "./gate.ts";
 
 export const EXAMPLE = join(PROJECT_ROOT, "examples/film-workflow");
 
-const FUNCTIONS = ["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
-
-/** Restate's status for a workflow that has no output yet. */
-const NOT_READY = 470;
+/** The functions that serve a request: of a start, of another call, of an event; without a request all. */
+function functionsFor(request?: string): string[] {
+  if (request === undefined) return ["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
+  if (!request.includes("/functions/v1/api/")) return ["keyframe-replicate-webhook", "keyframe-deliver"];
+  return request.includes("/generate/") ? ["api", "keyframe-generate"] : ["api"];
+}
 
 export type Victim = "the workflow's server" | "Restate" | "Keyframe's functions";
 
@@ -52,26 +54,25 @@ export async function openFilmStudio() {
     const events = openGate(webhookUrl, pass);
     ends.push(events.stop);
 
+    let functions: Promise<void> = Promise.resolve();
+    const crashFunctions = (request?: string) => {
+      functions = functions.then(() => killAndAwaitRestart(stack, ...functionsFor(request)));
+      return functions;
+    };
     const { secretKey } = stack;
     const { webhooks } = createKeyframeClient({ url: stack.url, getToken: () => secretKey });
     const eventTypes = ["generation.succeeded" as const, "generation.failed" as const];
     const webhook = await webhooks.create({ url: `${events.url}/`, eventTypes });
-    const server = await runCrashing("the workflow's server", webhookUrl, (env) =>
-      runProgram(
-        Deno.execPath(),
-        ["run", "-A", ...(env.PRELOAD ? ["--preload", env.PRELOAD] : []), "server.ts"],
-        {
-          ...{ KEYFRAME_URL: api.url, KEYFRAME_SECRET_KEY: secretKey, WEBHOOK_SECRET: webhook.secret },
-          ...{
-            RESTATE_URL: restateUrl,
-            WORKFLOW_PORT: String(workflowPort),
-            WEBHOOK_PORT: String(webhookPort),
-            ...env,
-          },
-        },
-        EXAMPLE,
-      ),
-    );
+    const serverWith = ({ preload, ...env }: { preload?: string; LOOK_AFTER_SECONDS?: string } = {}) => ({
+      program: Deno.execPath(),
+      args: ["run", "-A", ...(preload ? ["--preload", preload] : []), "server.ts"],
+      env: {
+        ...{ KEYFRAME_URL: api.url, KEYFRAME_SECRET_KEY: secretKey, WEBHOOK_SECRET: webhook.secret },
+        ...{ RESTATE_URL: restateUrl, WORKFLOW_PORT: String(workflowPort), WEBHOOK_PORT: String(webhookPort), ...env },
+      },
+      cwd: EXAMPLE,
+    });
+    const server = await runCrashing("the workflow's server", webhookUrl, serverWith());
     ends.push(server.stop);
     const deployment = { uri: `http://127.0.0.1:${workflowPort}`, use_http_11: true };
     await post(`${adminUrl}/deployments`, deployment);
@@ -79,25 +80,37 @@ export async function openFilmStudio() {
     return {
       stack,
       webhook,
-      server,
+      /** Kills the server and runs it with these from now on. */
+      crashInto: (change?: Parameters<typeof serverWith>[0]) => server.crashInto(serverWith(change)),
       eventsUrl: webhookUrl,
       crash: {
         "the workflow's server": server.crash,
         Restate: restate.crash,
-        "Keyframe's functions": () => killAndAwaitRestart(stack, ...FUNCTIONS),
-      } satisfies Record<Victim, () => Promise<void>>,
+        "Keyframe's functions": crashFunctions,
+      } satisfies Record<Victim, (request?: string) => Promise<void>>,
       /** From now on, called before and after each request between them. */
       watch: (watcher: (pass: Pass) => Promise<void>) => {
         onPass = watcher;
       },
-      /** Calls the workflow of a film, as an app's backend does. */
-      call: (filmId: string, handler: string, body?: unknown) => post(`${restateUrl}/film/${filmId}/${handler}`, body),
+      /** Calls the workflow of a film as an app's backend does: again, while Restate does not answer. */
+      call: async (filmId: string, handler: string, body?: unknown) =>
+        (
+          await until(`${handler} is answered`, () =>
+            post(`${restateUrl}/film/${filmId}/${handler}`, body).then(
+              (answer) => ({ answer }),
+              (error) => {
+                if (error instanceof Refused) throw error;
+                return null;
+              },
+            ),
+          )
+        ).answer,
       /** What the workflow of a film has returned; null while it runs. Throws when it failed. */
       output: async (filmId: string): Promise<string[] | null> => {
-        const response = await fetch(`${restateUrl}/restate/workflow/film/${filmId}/output`);
-        const text = await response.text();
-        if (response.ok) return JSON.parse(text);
-        if (response.status !== NOT_READY) throw new Error(`The film failed: ${response.status} ${text}`);
+        const response = await fetch(`${restateUrl}/restate/workflow/film/${filmId}/output`).catch(() => null);
+        const text = await response?.text();
+        if (response?.ok) return JSON.parse(text ?? "");
+        if (text?.includes('"source":"invocation"')) throw new Error(`The film failed: ${text}`);
         return null;
       },
       /** Rows of Restate's own tables. */
@@ -119,8 +132,10 @@ async function startRestate(ends: (() => Promise<unknown>)[]) {
   ends.push(() => Deno.remove(folder, { recursive: true }));
   const at = (port: number) => `127.0.0.1:${port}`;
   const [ingress, admin, node] = [at(freePort()), at(freePort()), at(freePort())];
-  const restate = await runCrashing("Restate", `http://${ingress}/restate/health`, () =>
-    runProgram(program, ["--no-logo"], {
+  const restate = await runCrashing("Restate", `http://${ingress}/restate/health`, {
+    program,
+    args: ["--no-logo"],
+    env: {
       RESTATE_BASE_DIR: folder,
       RESTATE_NODE_NAME: "test",
       RESTATE_LISTEN_MODE: "tcp",
@@ -130,11 +145,14 @@ async function startRestate(ends: (() => Promise<unknown>)[]) {
       RESTATE_ADMIN__BIND_ADDRESS: admin,
       RESTATE_LOG_FILTER: "warn",
       DO_NOT_TRACK: "1",
-    }),
-  );
+    },
+    cwd: folder,
+  });
   ends.push(restate.stop);
   return { restate, restateUrl: `http://${ingress}`, adminUrl: `http://${admin}` };
 }
+
+class Refused extends Error {}
 
 // biome-ignore lint/suspicious/noExplicitAny: the caller knows which handler answers
 async function post(url: string, body?: unknown, headers: Record<string, string> = {}): Promise<any> {
@@ -142,6 +160,8 @@ async function post(url: string, body?: unknown, headers: Record<string, string>
   const json = { "content-type": "application/json", ...headers };
   const response = await fetch(url, { method: "POST", ...init, headers: body === undefined ? headers : json });
   const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+  const said = `${url} answered ${response.status}: ${text}`;
+  if (response.status >= 500) throw new Error(said);
+  if (!response.ok) throw new Refused(said);
   return text === "" ? undefined : JSON.parse(text);
 }

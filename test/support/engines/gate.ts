@@ -5,7 +5,7 @@ export type Gate = { url: string; stop(): Promise<void> };
 
 /**
  * Stands in front of a server. `onPass` is called, and waited for, before and after each request. A request keeps its name when it is
- * repeated: its method and path, with its Idempotency-Key or its webhook-id.
+ * repeated: its method and path, with its Idempotency-Key, its webhook-id, or else its query and body.
  */
 export function openGate(target: string, onPass: (pass: Pass) => Promise<void>): Gate {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async (request) => {
@@ -13,7 +13,10 @@ export function openGate(target: string, onPass: (pass: Pass) => Promise<void>):
     const body = request.method === "GET" ? null : new Uint8Array(await request.arrayBuffer());
     const headers = new Headers(request.headers);
     headers.delete("host");
-    const key = headers.get("idempotency-key") ?? headers.get("webhook-id") ?? search;
+    const key =
+      headers.get("idempotency-key") ??
+      headers.get("webhook-id") ??
+      search + new TextDecoder().decode(body ?? undefined);
     const name = `${request.method} ${pathname} ${key}`;
     await onPass({ name, moment: "before" });
     const response = await fetch(target + pathname + search, { method: request.method, headers, body }).catch(
