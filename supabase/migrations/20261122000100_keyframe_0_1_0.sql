@@ -361,7 +361,10 @@ returns boolean language plpgsql stable security definer set search_path = '' as
 declare
   claims constant jsonb := auth.jwt();
 begin
-  return claims is null or not claims ? 'client_id' or exists (
+  if claims is null or not claims ? 'client_id' then
+    return true; -- without a query: each request asks
+  end if;
+  return exists (
     select from keyframe_private.allowed_clients c
     where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed);
 end $$;
@@ -370,8 +373,10 @@ comment on function keyframe_private.client_may is 'Whether the caller''s token 
 create function keyframe_private.require_client_may(needed keyframe_private.client_right)
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  perform keyframe_private.raise_if(not keyframe_private.client_may(needed), 'client_not_allowed',
-    format('This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
+  if not keyframe_private.client_may(needed) then
+    perform keyframe_private.raise_error('client_not_allowed',
+      format('This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
+  end if;
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
 
@@ -515,9 +520,18 @@ begin
   if take_token.route_class = 'change' then
     perform set_config('keyframe.change_of', caller::text, true);
   end if;
-  return keyframe_private.rate_state(take_token.route_class);
+  return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_state does.';
+comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_json.';
+
+create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return jsonb_build_object(
+    'policy', route_class, 'limit', capacity, 'remaining', floor(tokens), 'reset_seconds', ceil((capacity - tokens) / per_second),
+    'window_seconds', ceil(capacity / per_second));
+end $$;
+comment on function keyframe_private.rate_json is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 
 -- Functions on a user's request path are plpgsql, whose plans a session keeps: planning SQL functions took half of the time of a start.
 create function keyframe_private.rate_state(route_class text)
@@ -526,18 +540,12 @@ declare
   caller uuid := auth.uid();
 begin
   return (
-    select jsonb_build_object(
-      'policy', l.route_class,
-      'limit', l.capacity,
-      'remaining', floor(coalesce(b.tokens, l.capacity)),
-      'reset_seconds', ceil((l.capacity - coalesce(b.tokens, l.capacity)) / l.per_second),
-      'window_seconds', ceil(l.capacity / l.per_second)
-    )
+    select keyframe_private.rate_json(l.route_class, l.capacity, l.per_second, coalesce(b.tokens, l.capacity))
     from keyframe_private.rate_limits l
     left join keyframe_private.rate_buckets b on b.owner_id = caller and b.route_class = l.route_class
     where l.route_class = rate_state.route_class and caller is not null);
 end $$;
-comment on function keyframe_private.rate_state is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
+comment on function keyframe_private.rate_state is 'The state of the caller''s bucket, as rate_json; null without a caller or a limit.';
 
 create function keyframe_private.limit_creations()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -563,7 +571,9 @@ end $$;
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
-  perform keyframe_private.raise_if(auth.uid() is null, 'unauthorized', 'This session names no user. Sign in, then try again.');
+  if auth.uid() is null then
+    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
+  end if;
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
@@ -1811,8 +1821,9 @@ create table keyframe.predictions (
   constraint output_facts_only_if_succeeded check (
     status = 'succeeded' or num_nonnulls(output_width, output_height, output_duration_seconds, output_has_audio) = 0),
   constraint output_has_both_sides_or_none check ((output_width is null) = (output_height is null)),
-  -- It is the input of a video and the file that its owner reads.
-  constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
+  -- It is the input of a video and the file that its owner reads. Casts, because `uuid || text` is parsed again for each write of a row.
+  constraint output_path_is_its_own
+    check (starts_with(output_path, owner_id::text || '/' || project_id::text || '/' || id::text || '.')),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
     and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
@@ -1979,6 +1990,9 @@ returns trigger language plpgsql volatile security definer set search_path = '' 
 declare
   used text;
 begin
+  if not keyframe_private.has_images(new.input) then
+    return null;
+  end if;
   for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
     perform keyframe_private.keep_reference(used, new.owner_id);
   end loop;
@@ -2186,12 +2200,8 @@ comment on function keyframe_private.end_without_run is 'Ends the submit of an a
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
-  known keyframe_private.provider_submits;
+  submit bigint;
 begin
-  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
-  if found then
-    return case when known.prediction_id = prediction then known.id end;
-  end if;
   update keyframe_private.provider_submits s
   set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_due_at = null, search_task = null
   where s.id = (
@@ -2200,7 +2210,7 @@ begin
       and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
     order by o.attempt <> record_run.attempt, o.attempt limit 1)
     and s.provider_prediction_id is null
-  returning s.id into known.id;
+  returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
       owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics, submitted_at, answered_at,
@@ -2209,13 +2219,13 @@ begin
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1
-    returning id into known.id;
+    returning id into submit;
   end if;
-  return known.id;
+  return submit;
 exception when unique_violation then
   return null; -- recorded for another prediction at the same moment
 end $$;
-comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
+comment on function keyframe_private.record_run is 'Records a provider run that no submit has yet. Returns its submit, or null: the run was recorded for another prediction at the same moment.';
 
 -- A prediction leaves the queue, ends or is deleted. Unanswered submits are searched for once no worker can be submitting any more.
 -- When it ends or is deleted, its provider runs that go on are cancelled.
@@ -2374,8 +2384,10 @@ begin
     where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
-    perform keyframe_private.raise_if(control.value is null and not control.is_used, 'unsupported_input',
-      format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+    if control.value is null and not control.is_used then
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+    end if;
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
         perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
@@ -2735,7 +2747,7 @@ returns integer language plpgsql volatile security definer set search_path = '' 
 declare
   moment timestamptz;
   slots integer;
-  admitted integer;
+  admitted uuid[];
 begin
   perform keyframe_private.take_lock('slots', owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
@@ -2744,17 +2756,18 @@ begin
   if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
     return 0;
   end if;
-  update keyframe.predictions p
-  set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
-  -- An array is computed once. A join with the subquery may run it again for each row and admit too many.
-  where p.id = any (array(
+  admitted := array(
     select w.id from keyframe.predictions w
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
     order by w.created_at, w.id
     limit slots
-    for update skip locked)); -- a locked row is being cancelled; the next one takes its turn
-  get diagnostics admitted = row_count;
-  return admitted;
+    for update skip locked); -- a locked row is being cancelled; the next one takes its turn
+  if admitted <> '{}' then
+    update keyframe.predictions p
+    set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
+    where p.id = any (admitted);
+  end if;
+  return cardinality(admitted);
 end $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
@@ -3610,17 +3623,19 @@ declare
   next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
     else '-infinity' end;
 begin
-  -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
-  insert into keyframe_private.worker_heartbeats (function_name, claimed_at)
-  select record_heartbeat.function_name, at
-  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
-  on conflict do nothing;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
     select k.function_name from keyframe_private.worker_heartbeats k
       where k.function_name = record_heartbeat.function_name for update skip locked
   );
+  if not found then
+    -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
+    where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+    on conflict do nothing;
+  end if;
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(
@@ -3961,7 +3976,8 @@ comment on function keyframe_private.due_resources is 'The resources that due ro
 -- resource leaves two rows, or an equal part, to each that follows. Longest wait first; among those late by seconds chance decides,
 -- because the first row of one may be one that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
-returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
+returns table (kind text, subjects text[]) language plpgsql volatile set search_path = ''
+set plan_cache_mode = force_generic_plan as $$ -- otherwise planned for each resource of each claim
 declare
   resources text[];
   of_resource jsonb;
@@ -4057,9 +4073,11 @@ begin
     select s.attempt, s.submitted_at from keyframe_private.provider_submits s
     where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
   -- Their start committed after their model had got another name, or was gone.
-  perform keyframe_private.end_without_run(o.id, o.attempt),
-    keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
-  from unnest(orphans) o;
+  if orphans is not null then
+    perform keyframe_private.end_without_run(o.id, o.attempt),
+      keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
+    from unnest(orphans) o;
+  end if;
   return tasks;
 end $$;
 comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
@@ -4370,7 +4388,7 @@ end $$;
 comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
-returns bigint language plpgsql stable set search_path = '' as $$
+returns bigint language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$ -- otherwise planned at each end
 begin
   return (
     select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
@@ -4528,23 +4546,25 @@ end $$;
 create function keyframe_private.settle_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  billed constant text := case
-    when new.outcome in ('no_run', 'aborted') then 'no'
-    when new.outcome = 'succeeded' then 'yes'
-    when new.outcome = 'lost' then 'unknown'
-    else ( -- the model may have got another name, which its prediction follows
-      select m.billed_when ->> new.outcome from keyframe.models m
-      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
-      order by m.model <> new.model limit 1) end;
-  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
-    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
+  billed text := case new.outcome when 'no_run' then 'no' when 'aborted' then 'no' when 'succeeded' then 'yes' when 'lost' then 'unknown' end;
 begin
+  if billed is null then
+    select m.billed_when ->> new.outcome into billed from keyframe.models m
+    -- The model may have got another name, which its prediction follows.
+    where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+    order by m.model <> new.model limit 1;
+  end if;
   new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
-  new.cost_state := case
-    when billed = 'no' then 'released'
-    when new.cost_micros is not null then 'settled'
-    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
-    else 'unknown' end;
+  if billed = 'no' then
+    new.cost_state := 'released';
+  elsif new.cost_micros is not null then
+    new.cost_state := 'settled';
+  elsif new.outcome is null or new.outcome = 'succeeded' -- null: the run of a lost submit was found
+    and exists (select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null) then
+    new.cost_state := 'held';
+  else
+    new.cost_state := 'unknown';
+  end if;
   return new;
 end $$;
 
@@ -4568,7 +4588,7 @@ end $$;
 
 -- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
+-- A submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
@@ -4675,19 +4695,7 @@ begin
 end $$;
 comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''. Leaves out merged rows that others have locked: then there are several for a while.';
 
-create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  insert into keyframe_private.daily_costs (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
-  values (
-    s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id, times * s.is_first::integer,
-    case when s.cost_state = 'held' then times * coalesce(s.most_micros, 0) else 0 end, times * coalesce(s.cost_micros, 0),
-    case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
-end $$;
-comment on function keyframe_private.add_cost is 'Adds what a submit costs to the sums of its day, or takes it back with -1.';
-
--- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator.
+-- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. What it cost before is taken back.
 create function keyframe_private.count_cost()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4697,12 +4705,17 @@ begin
     (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
     return null;
   end if;
-  if tg_op <> 'INSERT' then
-    perform keyframe_private.add_cost(old, -1);
-  end if;
-  if tg_op <> 'DELETE' then
-    perform keyframe_private.add_cost(new, 1);
-  end if;
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  select (c.s).owner_id, ((c.s).created_at at time zone 'UTC')::date, (c.s).step, (c.s).model, (c.s).project_id,
+    sum(c.times * (c.s).is_first::integer),
+    sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
+    sum(c.times * coalesce((c.s).cost_micros, 0)),
+    sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
+    sum(c.times * ((c.s).cost_state = 'unknown')::integer)
+  from (values (old, -1), (new, 1)) c (s, times)
+  where (c.s).id is not null
+  group by 1, 2, 3, 4, 5;
   return null;
 end $$;
 
@@ -6348,13 +6361,10 @@ returns text[] language plpgsql volatile set search_path = '' as $$
 declare
   owners uuid[];
 begin
-  if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
-    return '{}';
-  end if;
   owners := array(
     select r.owner_id from keyframe_private.file_removals r
     where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1);
-  if owners = '{}' then
+  if owners = '{}' or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
     return '{}';
   end if;
   owners := array(

@@ -82,8 +82,9 @@ create table keyframe.predictions (
   constraint output_facts_only_if_succeeded check (
     status = 'succeeded' or num_nonnulls(output_width, output_height, output_duration_seconds, output_has_audio) = 0),
   constraint output_has_both_sides_or_none check ((output_width is null) = (output_height is null)),
-  -- It is the input of a video and the file that its owner reads.
-  constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
+  -- It is the input of a video and the file that its owner reads. Casts, because `uuid || text` is parsed again for each write of a row.
+  constraint output_path_is_its_own
+    check (starts_with(output_path, owner_id::text || '/' || project_id::text || '/' || id::text || '.')),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
     and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
@@ -250,6 +251,9 @@ returns trigger language plpgsql volatile security definer set search_path = '' 
 declare
   used text;
 begin
+  if not keyframe_private.has_images(new.input) then
+    return null;
+  end if;
   for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
     perform keyframe_private.keep_reference(used, new.owner_id);
   end loop;

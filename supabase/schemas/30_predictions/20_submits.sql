@@ -103,12 +103,8 @@ comment on function keyframe_private.end_without_run is 'Ends the submit of an a
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
-  known keyframe_private.provider_submits;
+  submit bigint;
 begin
-  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
-  if found then
-    return case when known.prediction_id = prediction then known.id end;
-  end if;
   update keyframe_private.provider_submits s
   set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_due_at = null, search_task = null
   where s.id = (
@@ -117,7 +113,7 @@ begin
       and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
     order by o.attempt <> record_run.attempt, o.attempt limit 1)
     and s.provider_prediction_id is null
-  returning s.id into known.id;
+  returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
       owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics, submitted_at, answered_at,
@@ -126,13 +122,13 @@ begin
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1
-    returning id into known.id;
+    returning id into submit;
   end if;
-  return known.id;
+  return submit;
 exception when unique_violation then
   return null; -- recorded for another prediction at the same moment
 end $$;
-comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
+comment on function keyframe_private.record_run is 'Records a provider run that no submit has yet. Returns its submit, or null: the run was recorded for another prediction at the same moment.';
 
 -- A prediction leaves the queue, ends or is deleted. Unanswered submits are searched for once no worker can be submitting any more.
 -- When it ends or is deleted, its provider runs that go on are cancelled.

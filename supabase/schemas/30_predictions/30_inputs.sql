@@ -99,8 +99,10 @@ begin
     where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
-    perform keyframe_private.raise_if(control.value is null and not control.is_used, 'unsupported_input',
-      format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+    if control.value is null and not control.is_used then
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+    end if;
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
         perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',

@@ -149,7 +149,7 @@ returns integer language plpgsql volatile security definer set search_path = '' 
 declare
   moment timestamptz;
   slots integer;
-  admitted integer;
+  admitted uuid[];
 begin
   perform keyframe_private.take_lock('slots', owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
@@ -158,17 +158,18 @@ begin
   if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
     return 0;
   end if;
-  update keyframe.predictions p
-  set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
-  -- An array is computed once. A join with the subquery may run it again for each row and admit too many.
-  where p.id = any (array(
+  admitted := array(
     select w.id from keyframe.predictions w
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
     order by w.created_at, w.id
     limit slots
-    for update skip locked)); -- a locked row is being cancelled; the next one takes its turn
-  get diagnostics admitted = row_count;
-  return admitted;
+    for update skip locked); -- a locked row is being cancelled; the next one takes its turn
+  if admitted <> '{}' then
+    update keyframe.predictions p
+    set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
+    where p.id = any (admitted);
+  end if;
+  return cardinality(admitted);
 end $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 

@@ -40,17 +40,19 @@ declare
   next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
     else '-infinity' end;
 begin
-  -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
-  insert into keyframe_private.worker_heartbeats (function_name, claimed_at)
-  select record_heartbeat.function_name, at
-  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
-  on conflict do nothing;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
     select k.function_name from keyframe_private.worker_heartbeats k
       where k.function_name = record_heartbeat.function_name for update skip locked
   );
+  if not found then
+    -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
+    where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+    on conflict do nothing;
+  end if;
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(

@@ -154,7 +154,8 @@ comment on function keyframe_private.due_resources is 'The resources that due ro
 -- resource leaves two rows, or an equal part, to each that follows. Longest wait first; among those late by seconds chance decides,
 -- because the first row of one may be one that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
-returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
+returns table (kind text, subjects text[]) language plpgsql volatile set search_path = ''
+set plan_cache_mode = force_generic_plan as $$ -- otherwise planned for each resource of each claim
 declare
   resources text[];
   of_resource jsonb;
@@ -250,9 +251,11 @@ begin
     select s.attempt, s.submitted_at from keyframe_private.provider_submits s
     where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
   -- Their start committed after their model had got another name, or was gone.
-  perform keyframe_private.end_without_run(o.id, o.attempt),
-    keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
-  from unnest(orphans) o;
+  if orphans is not null then
+    perform keyframe_private.end_without_run(o.id, o.attempt),
+      keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
+    from unnest(orphans) o;
+  end if;
   return tasks;
 end $$;
 comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';

@@ -68,7 +68,7 @@ end $$;
 comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
-returns bigint language plpgsql stable set search_path = '' as $$
+returns bigint language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$ -- otherwise planned at each end
 begin
   return (
     select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
@@ -226,23 +226,25 @@ end $$;
 create function keyframe_private.settle_ended()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  billed constant text := case
-    when new.outcome in ('no_run', 'aborted') then 'no'
-    when new.outcome = 'succeeded' then 'yes'
-    when new.outcome = 'lost' then 'unknown'
-    else ( -- the model may have got another name, which its prediction follows
-      select m.billed_when ->> new.outcome from keyframe.models m
-      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
-      order by m.model <> new.model limit 1) end;
-  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
-    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
+  billed text := case new.outcome when 'no_run' then 'no' when 'aborted' then 'no' when 'succeeded' then 'yes' when 'lost' then 'unknown' end;
 begin
+  if billed is null then
+    select m.billed_when ->> new.outcome into billed from keyframe.models m
+    -- The model may have got another name, which its prediction follows.
+    where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+    order by m.model <> new.model limit 1;
+  end if;
   new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
-  new.cost_state := case
-    when billed = 'no' then 'released'
-    when new.cost_micros is not null then 'settled'
-    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
-    else 'unknown' end;
+  if billed = 'no' then
+    new.cost_state := 'released';
+  elsif new.cost_micros is not null then
+    new.cost_state := 'settled';
+  elsif new.outcome is null or new.outcome = 'succeeded' -- null: the run of a lost submit was found
+    and exists (select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null) then
+    new.cost_state := 'held';
+  else
+    new.cost_state := 'unknown';
+  end if;
   return new;
 end $$;
 

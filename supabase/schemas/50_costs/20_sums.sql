@@ -1,6 +1,6 @@
 -- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
+-- A submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
@@ -107,19 +107,7 @@ begin
 end $$;
 comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''. Leaves out merged rows that others have locked: then there are several for a while.';
 
-create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  insert into keyframe_private.daily_costs (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
-  values (
-    s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id, times * s.is_first::integer,
-    case when s.cost_state = 'held' then times * coalesce(s.most_micros, 0) else 0 end, times * coalesce(s.cost_micros, 0),
-    case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
-end $$;
-comment on function keyframe_private.add_cost is 'Adds what a submit costs to the sums of its day, or takes it back with -1.';
-
--- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator.
+-- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. What it cost before is taken back.
 create function keyframe_private.count_cost()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -129,12 +117,17 @@ begin
     (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
     return null;
   end if;
-  if tg_op <> 'INSERT' then
-    perform keyframe_private.add_cost(old, -1);
-  end if;
-  if tg_op <> 'DELETE' then
-    perform keyframe_private.add_cost(new, 1);
-  end if;
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  select (c.s).owner_id, ((c.s).created_at at time zone 'UTC')::date, (c.s).step, (c.s).model, (c.s).project_id,
+    sum(c.times * (c.s).is_first::integer),
+    sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
+    sum(c.times * coalesce((c.s).cost_micros, 0)),
+    sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
+    sum(c.times * ((c.s).cost_state = 'unknown')::integer)
+  from (values (old, -1), (new, 1)) c (s, times)
+  where (c.s).id is not null
+  group by 1, 2, 3, 4, 5;
   return null;
 end $$;
 

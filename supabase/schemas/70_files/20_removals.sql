@@ -141,13 +141,10 @@ returns text[] language plpgsql volatile set search_path = '' as $$
 declare
   owners uuid[];
 begin
-  if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
-    return '{}';
-  end if;
   owners := array(
     select r.owner_id from keyframe_private.file_removals r
     where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1);
-  if owners = '{}' then
+  if owners = '{}' or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
     return '{}';
   end if;
   owners := array(

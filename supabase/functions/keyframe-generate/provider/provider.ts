@@ -1,4 +1,4 @@
-import Replicate from "replicate";
+import type Replicate from "replicate";
 import { z } from "zod";
 import { fetchOnce } from "../../../../shared/platform/retry.ts";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
@@ -118,6 +118,8 @@ async function once<Answer>(
     }
     return new Response(null, { status: 418 });
   };
+  // Loaded with the first request: the answer to the first kick does not wait for it.
+  const { default: Replicate } = await import("replicate");
   try {
     return await call(new Replicate({ auth: token, baseUrl, fetch: single }));
   } catch (cause) {
