@@ -131,12 +131,16 @@ function readMovie(moov: DataView, budget: Budget): Movie {
   const boxes = readBoxes(moov, budget);
   const extends_ = readBoxes(find(boxes, "mvex"), budget);
   const trex = extends_.filter(({ type, content }) => type === "trex" && content.byteLength >= 16);
-  const tracks = boxes.flatMap(({ type, content }) => (type === "trak" ? (readTrack(content, budget) ?? []) : []));
+  const header = find(boxes, "mvhd");
+  const isMovieTurned = header !== null && isTurned(header, isWide(header) ? 48 : 36);
+  const tracks = boxes.flatMap(({ type, content }) =>
+    type === "trak" ? (readTrack(content, budget, isMovieTurned) ?? []) : [],
+  );
   return {
     tracks,
     byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two equal ids, the first
     defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
-    seconds: readSeconds(find(boxes, "mvhd"), find(extends_, "mehd")),
+    seconds: readSeconds(header, find(extends_, "mehd")),
     hasFragments: false,
   };
 }
@@ -162,7 +166,7 @@ const KINDS = new Map<number, Track["kind"]>([
 ]);
 
 /** Null for a track without its headers, which players skip. */
-function readTrack(trak: DataView, budget: Budget): Track | null {
+function readTrack(trak: DataView, budget: Budget, isMovieTurned: boolean): Track | null {
   const boxes = readBoxes(trak, budget);
   const [header, media] = [find(boxes, "tkhd"), readBoxes(find(boxes, "mdia"), budget)];
   const [times, handler] = [find(media, "mdhd"), find(media, "hdlr")];
@@ -175,7 +179,7 @@ function readTrack(trak: DataView, budget: Budget): Track | null {
   return {
     id: header.getUint32(id),
     kind,
-    size: kind === "video" ? readSize(header, find(samples, "stsd"), budget) : null,
+    size: kind === "video" ? readSize(header, find(samples, "stsd"), budget, isMovieTurned) : null,
     scale: readScale(times),
     begin: units > 0 ? 0 : null,
     end: units,
@@ -183,11 +187,20 @@ function readTrack(trak: DataView, budget: Budget): Track | null {
   };
 }
 
+/** Whether a matrix turns by a quarter: its first two numbers tell it. */
+const isTurned = (header: DataView, matrix: number): boolean =>
+  header.byteLength >= matrix + 8 && Math.abs(header.getInt32(matrix + 4)) > Math.abs(header.getInt32(matrix));
+
 /**
- * The size as it is shown: a quarter turn exchanges the sides. The track's header has the size in 1/65536 pixels, after a matrix whose
- * first two numbers tell the turn.
+ * The size as it is shown: a quarter turn exchanges the sides, of the track or of the movie. The track's header has the size in 1/65536
+ * pixels, after its matrix.
  */
-function readSize(header: DataView, descriptions: DataView | null, budget: Budget): Size | null {
+function readSize(
+  header: DataView,
+  descriptions: DataView | null,
+  budget: Budget,
+  isMovieTurned: boolean,
+): Size | null {
   const at = isWide(header) ? 88 : 76;
   if (header.byteLength < at + 8) return null;
   const shown = { width: header.getUint32(at) / 65536, height: header.getUint32(at + 4) / 65536 };
@@ -201,9 +214,7 @@ function readSize(header: DataView, descriptions: DataView | null, budget: Budge
       : [shown.width * coded.height, shown.height * coded.width];
   const size = shownSize(coded, across > 0 && down > 0 ? across / down : 1);
   if (size === null) return null;
-  const matrix = at - 36;
-  const isTurned = Math.abs(header.getInt32(matrix + 4)) > Math.abs(header.getInt32(matrix));
-  return isTurned ? { width: size.height, height: size.width } : size;
+  return isTurned(header, at - 36) !== isMovieTurned ? { width: size.height, height: size.width } : size;
 }
 
 /** The content of `stts`: pairs of a number of samples and the duration of each. */

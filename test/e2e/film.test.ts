@@ -96,20 +96,18 @@ test("reference image, first frame, last frame, video → three files as documen
 test("a video model that makes a WebM, a GIF → the file as it is, with the type, the sides, the length and the sound of its bytes", async () => {
   const maker = await newFilmMaker(stack);
   await maker.untilEnded(await maker.start("first-frame"));
-  for (const [name, facts] of [
-    ["vp9-opus.webm", { contentType: "video/webm", durationSeconds: expect.closeTo(3, 1), hasAudio: true }],
-    ["moving.gif", { contentType: "image/gif", durationSeconds: undefined, hasAudio: undefined }],
+  for (const [name, ...facts] of [
+    ["vp9-opus.webm", "video/webm", expect.closeTo(3, 1), true],
+    ["moving.gif", "image/gif", undefined, undefined],
   ] as const) {
     const bytes = readClip(name);
     await fetch(`${stack.simulatorUrl}/control/files/${name}`, { method: "PUT", body: bytes });
     const ended = await maker.untilEnded(await maker.start("video", { prompt: promptWith(`output_file=${name}`) }));
     await expectSoundEnd(sql, ended);
-    expect(ended).toMatchObject({
-      status: "succeeded",
-      output: { width: 320, height: 180, bytes: bytes.length, ...facts },
-    });
+    const { contentType, durationSeconds, hasAudio, width, height, path } = Object(ended.output);
+    expect([contentType, durationSeconds, hasAudio, width, height]).toEqual([...facts, 320, 180]);
+    expect(path.split(".").at(-1)).toBe(name.split(".").at(-1));
     expect(await download(ended)).toEqual(bytes);
-    expect(ended.output?.path.split(".").at(-1)).toBe(name.split(".").at(-1));
   }
 });
 

@@ -71,7 +71,8 @@ async function makeTurned(format, shown) {
 /** The sides that a player shows, and the corner that is white. */
 async function look(file) {
   const video = Object.assign(document.createElement("video"), { src: URL.createObjectURL(file), muted: true });
-  await new Promise((found, failed) => Object.assign(video, { onloadeddata: found, onerror: () => failed(video.error) }));
+  video.currentTime = 0.2;
+  await new Promise((found, failed) => Object.assign(video, { onseeked: found, onerror: () => failed(video.error) }));
   const context = new OffscreenCanvas(4, 4).getContext("2d");
   context.drawImage(video, 0, 0, 4, 4);
   const corners = { "upper left": [0, 0], "upper right": [3, 0], "lower left": [0, 3], "lower right": [3, 3] };

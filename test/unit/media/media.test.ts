@@ -323,6 +323,16 @@ test.each(CLIPS)(
   },
 );
 
+test.each([
+  ["plain.mp4", { width: 180, height: 320 }],
+  ["turned.mp4", { width: 320, height: 180 }],
+])("%s that the header of its movie turns by a quarter more → its sides as players show them", async (name, sides) => {
+  const quarter = [...u32(0), ...u32(0x10000), ...u32(0), ...u32(0xffff0000)];
+  const bytes = patched(readClip(name), "mvhd", 40, quarter);
+  expect(await readByLibrary(bytes, false)).toMatchObject(sides);
+  expect(read("video/mp4", bytes)).toMatchObject(sides);
+});
+
 test.each(["wide", "free", "skip"])("a QuickTime file that begins with a box %s → as one with a brand", (type) => {
   const bytes = patched(readClip("quicktime.mov"), "ftyp", 0, text(type));
   expect(detectMedia(bytes)).toBe("video/mp4");
