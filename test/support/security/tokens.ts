@@ -41,7 +41,8 @@ const othersKeys: Record<string, ReturnType<typeof generateKeyPair>> = {};
 const otherKey =
   (alg: string, more: Record<string, unknown> = {}): Hostile =>
   async ({ id }) => {
-    const { privateKey } = await (othersKeys[alg] ??= generateKeyPair(alg, { extractable: true }));
+    othersKeys[alg] ??= generateKeyPair(alg, { extractable: true });
+    const { privateKey } = await othersKeys[alg];
     return bearer(forgeToken(id, { key: privateKey, header: { alg, ...more } }));
   };
 /** HS256 by somebody who takes public data, or another service's secret, for our shared key. */
