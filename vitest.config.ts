@@ -11,10 +11,14 @@ const setupFiles = ["test/support/openapi/setup.ts"];
 // package-lock.json puts it; a second one of ours would take the place of `tsc`.
 const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
 
-/** Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests. */
+/**
+ * Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests, a restored dump,
+ * an api whose clock is wrong.
+ */
 const SLOW_PAGES = [
   "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,stored-types,studio}.test.ts",
   "test/api/fuzz.test.ts",
+  "test/faults/{api-wrong-clock,restore}.test.ts",
 ];
 /** The local stack itself, a film joined in a browser, hooks, the functions on the hosted platform's Deno, simulations. */
 const SLOW_UNITS = ["test/unit/{local/*,client/{film,react},**/hosted-*,**/*-simulation}.test.ts"];

@@ -20,11 +20,15 @@ import { until } from "../support/until.ts";
 
 // The real Supabase CLI, the real migrations, a real Postgres, the real functions; only Supabase's and Replicate's own servers
 // are stand-ins.
-// Two projects: one without a deployment, and one that has what a deployment leaves, made without it. Each test puts back what
-// it changed.
-// A whole deployment starts the CLI about ten times: what differs in one stage takes that stage alone.
+// One project: first without a deployment, then with what a deployment leaves, whether one was tried or not. Each test puts back
+// what it changed.
+// A whole deployment starts the CLI 16 times: what differs in one stage takes that stage alone.
 
 let scene: DeployScene;
+beforeAll(async () => {
+  scene = await openDeployScene();
+});
+afterAll(() => scene.stop());
 afterEach(() => {
   scene.platform.faults = {};
   scene.platform.requests = [];
@@ -59,7 +63,6 @@ function expectNoSecretShown(said: string): void {
 
 describe("a project without a deployment", () => {
   beforeAll(async () => {
-    scene = await openDeployScene();
     // As the Supabase CLI makes it.
     await scene.sql.unsafe(`
       create schema supabase_migrations authorization postgres;
@@ -70,7 +73,11 @@ describe("a project without a deployment", () => {
     }
     putFunction("mail");
   });
-  afterAll(() => scene.stop());
+  afterAll(async () => {
+    const versions = APP_MIGRATIONS.map(([version]) => version);
+    await scene.sql`delete from supabase_migrations.schema_migrations where version in ${scene.sql(versions)}`;
+    scene.platform.functions.remove("mail");
+  });
 
   test("--dry-run → says what would be done, and sends nothing that writes", async () => {
     const said = await scene.take(undefined, {}, { dryRun: true });
@@ -220,11 +227,7 @@ describe("a project without a deployment", () => {
 });
 
 describe("a later deployment", () => {
-  beforeAll(async () => {
-    scene = await openDeployScene();
-  });
   beforeEach(() => makeDeployed(scene));
-  afterAll(() => scene.stop());
 
   const UPLOADS = [...FUNCTION_NAMES.map(() => "POST /functions/deploy"), "PUT /functions"];
   /** As long as a real one waits, but asking more often. */

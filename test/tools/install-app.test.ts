@@ -148,7 +148,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     const dataDir = await mkdtemp(join(tmpdir(), "keyframe-install-stack-"));
     let stack: Stack | undefined;
     try {
-      const simulator = { startDelayMs: 0, runDelayMs: 0 };
+      const simulator = { startDelayMs: 0, runDelayMs: 0, imageWidth: 160 };
       stack = await startStack({ dataDir, port: 0, durable: false, simulator, project: folder });
       const steps: Stage[] = [];
       await runDemo({

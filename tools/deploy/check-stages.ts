@@ -62,13 +62,11 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
   );
 }
 
-/** Unique among all databases: a database's name and its server's start time. */
-const IDENTITY = "select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as identity";
-const identity = z.object({ identity: z.string() });
-
-const TABLES = `select to_regclass('supabase_migrations.schema_migrations') is not null as history,
+/** The identity is unique among all databases: a database's name and its server's start time. */
+const ABOUT = `select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as identity,
+  to_regclass('supabase_migrations.schema_migrations') is not null as history,
   to_regclass('keyframe_private.installation') is not null as installation`;
-const tables = z.object({ history: z.boolean(), installation: z.boolean() });
+const about = z.object({ identity: z.string(), history: z.boolean(), installation: z.boolean() });
 
 /** The digest is that of migrationDigest(). */
 const HISTORY = `select version::text, name::text, encode(sha256(convert_to(
@@ -88,10 +86,10 @@ export const databaseStage: Stage = {
   name: "Database",
   plan: async (deployment) => {
     const { cli, found } = deployment;
-    await refuseOtherDatabase(deployment);
     const read = <T extends z.ZodType>(sql: string, row: T) =>
       cli.query("reading what the database has", sql, row, "read");
-    const [has] = await read(TABLES, tables);
+    const [has] = await read(ABOUT, about);
+    await refuseOtherDatabase(deployment, has?.identity);
     const there = has?.history ? await read(HISTORY, applied) : [];
     const notes = has?.installation ? await read(NOTED, noted) : [];
 
@@ -141,12 +139,14 @@ async function refuseTakenFunctions({ cli }: Deployment): Promise<void> {
 }
 
 /** Refuses another project's database, because everything else goes to the named project. */
-async function refuseOtherDatabase({ cli, settings: { database, project } }: Deployment): Promise<void> {
+async function refuseOtherDatabase(
+  { cli, settings: { database, project } }: Deployment,
+  identity: string | undefined,
+): Promise<void> {
   if (database === undefined) return;
   const doing = "asking which database SUPABASE_DB_URL leads to";
-  const [ours] = await cli.query(doing, IDENTITY, identity, "read");
-  const [given] = await cli.query(doing, IDENTITY, identity, "read", { at: database });
-  if (given !== undefined && given.identity === ours?.identity) return;
+  const [given] = await cli.query(doing, ABOUT, about, "read", { at: database });
+  if (given !== undefined && given.identity === identity) return;
   throw new DeployError(
     `SUPABASE_DB_URL leads to another database than that of the project ${project}: the migrations would go there. Take the connection string from the project's page (Connect), or leave SUPABASE_DB_URL out.`,
   );

@@ -9,7 +9,7 @@ import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
 import { spawnDeno } from "../processes.ts";
 
 const ROUNDS = 15;
-const QUICK_ROUNDS = 2;
+const QUICK_ROUNDS = 1;
 const BARE = "Hono and supabase-js alone";
 
 export const coldBenchmark: Benchmark = { name: "cold", run: measureCold };

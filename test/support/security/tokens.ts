@@ -35,11 +35,14 @@ const swapped = (change: Record<string, unknown>): Hostile =>
   edited((_, payload, signature) => {
     return `${tokenPart({ alg: "ES256", kid: publicJwk().kid, typ: "JWT", ...change })}.${payload}.${signature}`;
   });
+/** By algorithm; an RSA key takes up to a second to make. */
+const othersKeys: Record<string, ReturnType<typeof generateKeyPair>> = {};
 /** Signed by a key of the sender's own, with our kid or with what the header says. */
 const otherKey =
   (alg: string, more: Record<string, unknown> = {}): Hostile =>
   async ({ id }) => {
-    const { privateKey } = await generateKeyPair(alg, { extractable: true });
+    othersKeys[alg] ??= generateKeyPair(alg, { extractable: true });
+    const { privateKey } = await othersKeys[alg];
     return bearer(forgeToken(id, { key: privateKey, header: { alg, ...more } }));
   };
 /** HS256 by somebody who takes public data, or another service's secret, for our shared key. */
