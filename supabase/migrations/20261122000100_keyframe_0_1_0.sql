@@ -5959,11 +5959,10 @@ create function keyframe.reveal_webhook_secret(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  endpoint := keyframe_private.own_endpoint(endpoint_id);
-  return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
+  perform keyframe_private.own_endpoint(endpoint_id);
+  return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint_id), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -6040,11 +6039,10 @@ create function keyframe.list_webhook_deliveries(
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints;
   listed jsonb;
   refused keyframe_private.refusal;
 begin
-  endpoint := keyframe_private.own_endpoint(endpoint_id);
+  perform keyframe_private.own_endpoint(endpoint_id);
   -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
     '[]') into listed
@@ -6056,7 +6054,7 @@ begin
       else array[list_webhook_deliveries.event_type] end) as asked (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type
+      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = wanted.status and d.event_type = asked.event_type
         and (d.created_at, d.id) < (before_created_at, before_id)
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
