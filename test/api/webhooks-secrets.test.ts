@@ -31,3 +31,12 @@ test("rotate → a new secret, which GET returns from then on; the old one signs
   expect(await signing(webhookId, 23)).toEqual([next, secret]);
   expect(await signing(webhookId, 25)).toEqual([next]);
 });
+
+test("rotate with overlapHours 0, as after a leak → every old secret is gone at once; without a body → 24 hours", async () => {
+  const { webhookId, secret } = await register(user);
+  const path = `/api/webhooks/${webhookId}/secret/rotate`;
+  await user.call(path, { method: "POST" });
+  expect(await signing(webhookId, 23)).toContain(secret);
+  await user.post(path, { overlapHours: 0 });
+  expect(await signing(webhookId)).toEqual([await revealSecret(user, webhookId)]);
+});

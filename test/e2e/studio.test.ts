@@ -110,3 +110,15 @@ test("step_defaults → each row is another; a view → says where its rows are 
   await page.goto("/studio/table/keyframe/predictions/new");
   await expectNoFindings(page);
 });
+
+test("statements in SQL → the rows of each; one that is refused → why, beside what was typed", async () => {
+  await page.goto("/studio/sql");
+  await page.getByRole("textbox").fill("select 6 * 7 as answer; select current_user as who");
+  await press("Run");
+  const result = page.getByRole("status", { name: "Result" });
+  for (const text of ["42", "postgres"]) await result.getByRole("cell", { name: text, exact: true }).waitFor();
+  await page.getByRole("textbox").fill("select none");
+  await press("Run");
+  await page.getByRole("alert").getByText('column "none" does not exist').waitFor();
+  expect(await page.getByRole("textbox").inputValue()).toBe("select none");
+});

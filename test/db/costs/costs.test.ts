@@ -626,6 +626,14 @@ describe("attacked", () => {
     expect([await both(), await rows()]).toEqual([[later, later], 2]);
   });
 
+  test("a thousand and one projects → usage has the thousand that cost most, those first", async () => {
+    await db.sql`
+      insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
+      select ${world.owner}, (now() at time zone 'UTC')::date, gen_random_uuid(), 1, 0, i, 0 from generate_series(1, 1001) i`;
+    const settled = (await usageByProject()).map((group: { settledMicros: number }) => group.settledMicros);
+    expect([settled.length, settled[0], settled.at(-1)]).toEqual([1000, 1001, 2]);
+  });
+
   test("an administrator moves, corrects or deletes submits → the sums follow", async () => {
     const other = await addWorld(db);
     const { id } = await submitted();

@@ -14,6 +14,7 @@ import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addReference, start } from "../../support/database/user.ts";
 import { call } from "../../support/database/webhooks.ts";
 import { LONGER } from "../../support/longer.ts";
+import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 
 // A take is a prediction that succeeded. Its owner selects it, hides it, deletes it, or makes others with it: also at the same moment.
 const db = useDatabase();
@@ -227,6 +228,20 @@ test("an uploaded frame → handed to the worker with its role, kept while a pre
   expect(await removals()).not.toContain(path);
   await remove(other);
   expect(await removals()).toContain(path);
+});
+
+test("a selected take is deleted while its project is held → waits for the project, and holds no lock on the take", async () => {
+  const id = await take();
+  await select({ selected_first_frame_id: id });
+  const { removed } = await db.sql.begin(async (open) => {
+    await open`select from keyframe.projects where id = ${world.project} for update`;
+    const removed = remove(id);
+    removed.catch(() => undefined); // it is awaited below
+    await untilSomebodyWaits(db.sql);
+    await open`select from keyframe.predictions where id = ${id} for update nowait`; // as the project's deletion locks it
+    return { removed };
+  });
+  expect((await removed).prediction).toMatchObject({ id });
 });
 
 describe("at the same moment, again and again", () => {

@@ -1,7 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { systemClock } from "../../../client/clock.ts";
 import { createKeyframeClient } from "../../../client/index.ts";
-import { refusal, useScriptedServer } from "../../support/client/server.ts";
+import { hang, refusal, useScriptedServer } from "../../support/client/server.ts";
+import { until } from "../../support/until.ts";
 
 const server = await useScriptedServer();
 
@@ -33,6 +34,14 @@ test.each([
   const refused = { code: "unauthorized", status: 401, requestId: "request-1" };
   await expect(server.client(tokens(...given)).readProject("p")).rejects.toMatchObject(refused);
   expect(tokensSent()).toEqual(sent);
+});
+
+test("401, and no answer with the fresh token → network: getToken has answered", async () => {
+  server.play(expired, hang);
+  const late = server.client({ ...tokens("a", "b"), retries: 0 }).readProject("p");
+  await until("the request is there", () => server.seen.length === 2);
+  server.time.endLimits();
+  await expect(late).rejects.toMatchObject({ code: "network" });
 });
 
 test.each([null, "", "a b", "a\r\nx: y"])(
