@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { replaceBlock } from "../../lab/bench/report.ts";
+import { shotTables } from "../../lab/bench/shot/plans.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { runCommand } from "../support/tools/run-command.ts";
 
@@ -17,13 +18,13 @@ test("--help → the benchmarks, each with its aims in the table of docs/benchma
   expect(names.split(", ")).toContain("deliver");
   const page = await readPage("benchmarks.md");
   for (const name of names.split(", ")) expect(page).toContain(`\n| ${name} | `);
-  expect(replaceBlock(page, "aims", "new")).toContain("\nnew\n");
+  for (const block of ["shots", "aims"]) expect(replaceBlock(page, block, "new")).toContain("\nnew\n");
   expect(replaceBlock(await readPage("scale.md"), "costs", "new")).toContain("\nnew\n");
 });
 
-test("--quick and two names → their tables, nothing written; exit 0", async () => {
+test("--quick and three names → their tables, nothing written; exit 0", async () => {
   const before = await readPage("benchmarks.md");
-  const { code, output } = await runBench(["--quick", "flow", "cold"]).ended;
+  const { code, output } = await runBench(["--quick", "flow", "cold", "shot"]).ended;
   expect(code, output).toBe(0);
   for (const name of [
     "api",
@@ -34,6 +35,57 @@ test("--quick and two names → their tables, nothing written; exit 0", async ()
   ])
     expect(output).toMatch(new RegExp(`^\\| ${name} \\| [\\d.,]{2,}`, "m"));
   expect(output).toMatch(/^\| Keyframe \| [\d.,]+ \| [\d.,]+ \| [\d.,]+ \|/m);
-  expect(output).toMatch(/^\d of 8 aims met\.$/m);
+  expect(output).toMatch(/^\| DBOS \| [\d.,]+ \| – \| [\d.,]+ \|/m);
+  // One call creates, three start, and each start is read once at least.
+  const [, api = "", kicks = "", callbacks = "", deliveries, usd] =
+    /^\| Keyframe \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \|$/m.exec(output) ?? [];
+  expect(Number(api)).toBeGreaterThan(6);
+  expect(Number(kicks)).toBeGreaterThan(0);
+  expect(Number(callbacks)).toBeGreaterThanOrEqual(6); // the start and the end of each
+  expect([deliveries, usd]).toEqual(["4", "0.974"]);
+  expect(output).toMatch(/^\d+ of 11 aims met\.$/m);
   expect(await readPage("benchmarks.md")).toBe(before);
+});
+
+test("the figures of one shot → shots a day by what is used up first, calls without kicks beside a worker", () => {
+  const figures = {
+    api: 20,
+    kicks: 10,
+    callbacks: 70,
+    deliveries: 4,
+    usd: 1,
+    frameMs: 10,
+    statusMs: 1,
+    eventMs: 1,
+    predictionBytes: 5e3,
+  };
+  const [plans] = shotTables(figures);
+  const cells = (name: string) => plans?.rows.find((row) => row.name.startsWith(name))?.cells;
+  expect(cells("shots a day: function invocations")?.map(Number)).toEqual([
+    500_000 / 100 / 30,
+    2_000_000 / 100 / 30,
+    2_000_000 / 90 / 30,
+  ]);
+  expect(cells("used up first")).toEqual(["egress", "egress", "egress"]);
+  expect(cells("**shots a day**")).toEqual(cells("shots a day: egress"));
+  expect(cells("**$ a month**")).toEqual([0, 25, 31]);
+  // 3 million calls, 450 GB of egress, 270 GB in Storage, 0.45 GB in the database.
+  expect(cells("$ in the first month with 1,000 shots a day; the provider's: 30,000")?.[1]).toBeCloseTo(
+    25 + 2 + 200 * 0.09 + 170 * 0.021,
+  );
+});
+
+test("lab/bench/peers, which a clone does not carry → installed, its files pass the type check", async () => {
+  const run = (program: string, args: string[]) => new Deno.Command(program, { args, cwd: PROJECT_ROOT }).output();
+  const installed = await run("node", ["local/install-missing.mjs", "lab/bench/peers"]);
+  expect(installed.success, new TextDecoder().decode(installed.stderr)).toBe(true);
+  const checked = await run(Deno.execPath(), [
+    "run",
+    "-A",
+    "node_modules/typescript/bin/tsc",
+    "--noEmit",
+    "-p",
+    "lab/bench/peers",
+  ]);
+  expect(new TextDecoder().decode(checked.stdout)).toBe("");
 });

@@ -11,7 +11,7 @@ const QUICK = { rounds: 1, events: 1_000, warmUp: 500, inARow: 10, afterQuiet: 1
 const QUIET_MS = 4_000;
 
 /** A worker in a process of its own would be one more. */
-type Ways = Record<"keyframe" | "graphile" | "pgBoss" | "bareGraphile" | "barePgBoss", Way>;
+type Ways = Record<"keyframe" | "graphile" | "pgBoss" | "bareGraphile", Way>;
 type Measured = Record<keyof Ways, number[]>;
 
 export const deliverBenchmark: Benchmark = {
@@ -29,7 +29,6 @@ export const deliverBenchmark: Benchmark = {
         graphile: graphile.equal,
         pgBoss: pgBoss.equal,
         bareGraphile: graphile.bare,
-        barePgBoss: pgBoss.bare,
       };
       context.progress("one endpoint does not answer");
       for (const way of [ways.keyframe, ways.graphile, ways.pgBoss]) await checkIsolation(scene, way);
@@ -75,7 +74,6 @@ async function measureRates({ quick, progress }: BenchContext, scene: Scene, way
       aim("graphile", "graphile-worker's, equal work", 1),
       aim("pgBoss", "pg-boss', equal work", 1),
       aim("bareGraphile", "graphile-worker's, bare", 0.75),
-      aim("barePgBoss", "pg-boss', bare", 0.75),
     ],
     tables: [
       {

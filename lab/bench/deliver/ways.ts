@@ -17,8 +17,8 @@ export type Way = {
   attempts: string | null;
 };
 
-/** A queue's own worker, a process beside the stack that signs and posts; with the same work as Keyframe, and with as little as it can. */
-export type Peer = { process: BenchProcess; equal: Way; bare: Way };
+/** A queue's own worker, a process beside the stack that signs and posts, and its way with the same work as Keyframe. */
+export type Peer = { process: BenchProcess; equal: Way };
 
 /** Runs a transaction. Returns when its COMMIT was sent. */
 async function commit(sql: postgres.Sql, work: (sql: postgres.TransactionSql) => Promise<unknown>): Promise<number> {
@@ -52,10 +52,10 @@ export const keyframeWay = ({ sql, children }: Scene): Way => ({
   attempts: "keyframe.webhook_attempts",
 });
 
-/** Jobs of Graphile Worker, added in the transaction; with the same work, each endpoint is a named queue. */
-export async function openGraphileWorker({ databaseUrl, sql }: Scene): Promise<Peer> {
+/** Jobs of Graphile Worker, added in the transaction; with the same work, each endpoint has a task. */
+export async function openGraphileWorker({ databaseUrl, sql }: Scene): Promise<Peer & { bare: Way }> {
   const process = await spawnPeer("graphile-worker.ts", { DATABASE_URL: databaseUrl });
-  await waitUntilListening(sql, process, "jobs:insert");
+  await waitUntilListening(sql, process, "jobs:insert", ENDPOINTS + 1);
   const way = (name: string, isRecorded: boolean): Way => ({
     name,
     pid: process.pid,
@@ -66,8 +66,7 @@ export async function openGraphileWorker({ databaseUrl, sql }: Scene): Promise<P
           with made as (${makeHappenings(sql, events)})
           select count(*) from graphile_worker.add_jobs(array(
             select s from made, json_populate_record(null::graphile_worker.job_spec, json_build_object(
-              'identifier', ${isRecorded ? "recorded" : "bare"}::text, 'payload', to_json(made),
-              'queue_name', case when ${isRecorded} then 'endpoint-' || endpoint end)) s))`,
+              'identifier', case when ${isRecorded} then 'endpoint-' || endpoint else 'bare' end, 'payload', to_json(made))) s))`,
       ),
     // A succeeded job is deleted.
     isOpen: async () => (await sql`select from graphile_worker._private_jobs limit 1`).length > 0,
@@ -79,7 +78,7 @@ export async function openGraphileWorker({ databaseUrl, sql }: Scene): Promise<P
 /** Jobs of pg-boss, inserted and notified in the transaction; with the same work, each endpoint is a queue. */
 export async function openPgBoss({ databaseUrl, sql }: Scene): Promise<Peer> {
   const process = await spawnPeer("pg-boss.ts", { DATABASE_URL: databaseUrl });
-  await waitUntilListening(sql, process, "pgboss_");
+  await waitUntilListening(sql, process, "pgboss_", 1);
   const isReady = async () => {
     const [found] = await sql<
       { queues: number }[]
@@ -87,8 +86,8 @@ export async function openPgBoss({ databaseUrl, sql }: Scene): Promise<Peer> {
     return found?.queues === ENDPOINTS;
   };
   await waitUntil(isReady, { what: "pg-boss has its queues", everyMs: 100 });
-  const way = (name: string, isRecorded: boolean): Way => ({
-    name,
+  const equal: Way = {
+    name: "pg-boss",
     pid: process.pid,
     commit: (events) =>
       commit(
@@ -97,15 +96,15 @@ export async function openPgBoss({ databaseUrl, sql }: Scene): Promise<Peer> {
           with made as (${makeHappenings(sql, events)}), jobs as (
             insert into pgboss.job (name, data, policy, retry_limit, retry_delay, retry_backoff, retry_delay_max)
             select q.name, to_jsonb(made), q.policy, q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max
-            from made join pgboss.queue q on q.name = case when ${isRecorded} then 'endpoint-' || endpoint else 'bare' end
+            from made join pgboss.queue q on q.name = 'endpoint-' || endpoint
             returning name
           )
           select pg_notify('pgboss_' || left(encode(sha224('pgboss'), 'hex'), 24), name) from (select distinct name from jobs) j`,
       ),
     isOpen: async () => (await sql`select from pgboss.job where state < 'completed' limit 1`).length > 0,
-    attempts: isRecorded ? "bench.attempts" : null,
-  });
-  return { process, equal: way("pg-boss", true), bare: way("pg-boss, bare", false) };
+    attempts: "bench.attempts",
+  };
+  return { process, equal };
 }
 
 const makeHappenings = (sql: postgres.TransactionSql, events: number) => sql`
@@ -125,10 +124,10 @@ async function openCount({ sql }: Scene, { attempts }: Way): Promise<() => Promi
   };
 }
 
-async function waitUntilListening(sql: postgres.Sql, { ended }: BenchProcess, channel: string): Promise<void> {
+async function waitUntilListening(sql: postgres.Sql, { ended }: BenchProcess, channel: string, sessions: number) {
   const listens = async () => {
     if (ended.aborted) throw new Error(`The process that listens on ${channel} has ended.`);
-    return (await sql`select from pg_stat_activity where query ilike ${`listen "${channel}%`}`).length > 0;
+    return (await sql`select from pg_stat_activity where query ilike ${`listen "${channel}%`}`).length === sessions;
   };
   await waitUntil(listens, { what: `a process listens on ${channel}`, everyMs: 100 });
 }
@@ -136,12 +135,14 @@ async function waitUntilListening(sql: postgres.Sql, { ended }: BenchProcess, ch
 /** Commits events at once. Returns ms from COMMIT until all are received and every outcome is recorded. */
 export async function runBurst(scene: Scene, way: Way, events: number): Promise<number> {
   const { receiver, secrets } = scene;
+  const isDone = async () => !(await way.isOpen());
+  await waitUntil(isDone, { what: "earlier outcomes are recorded", everyMs: 5 });
   const countAttempts = await openCount(scene, way);
   receiver.begin();
   const committed = await way.commit(events);
   await receiver.waitFor(events);
   // Polled only then, so that polling does not slow the delivery down.
-  await waitUntil(async () => !(await way.isOpen()), { what: "the outcomes are recorded", everyMs: 5 });
+  await waitUntil(isDone, { what: "the outcomes are recorded", everyMs: 5 });
   const took = wallClock() - committed;
   receiver.check(events, secrets);
   const attempts = await countAttempts();
@@ -175,6 +176,6 @@ export async function checkIsolation(scene: Scene, way: Way): Promise<void> {
   }
   await waitUntil(async () => !(await way.isOpen()), { what: `${way.name} sends again`, everyMs: 100 });
   const [attempts, requests] = [await countAttempts(), receiver.requests()];
-  if (attempts !== requests || attempts <= EVENTS_PAST * ENDPOINTS)
+  if (attempts < requests || attempts <= EVENTS_PAST * ENDPOINTS)
     throw new Error(`${way.name} has recorded ${attempts} attempts of ${requests}.`);
 }

@@ -3,8 +3,8 @@ import { Webhook } from "standardwebhooks";
 
 // What the queues compared with share: signing and posting an event, and recording the attempt.
 
-/** In their favour: Keyframe waits for 15 s. */
-const TIMEOUT_MS = 2_000;
+/** As Keyframe. */
+const TIMEOUT_MS = 15_000;
 
 export const databaseUrl = Deno.env.get("DATABASE_URL") ?? "";
 const sql = postgres(databaseUrl, { max: 10 });
