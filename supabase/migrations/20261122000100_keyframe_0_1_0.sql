@@ -4160,6 +4160,7 @@ comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind
 -- The call of `generate`: claims tasks, or waits for one that becomes due.
 
 -- A check here costs a fraction of a call; checks take a tenth of the time at most. One call of each worker waits, others return at once.
+-- What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms, waiting took 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -4174,7 +4175,7 @@ begin
     checked_at := clock_timestamp();
     exit when case function_name
       when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
+    rest := greatest(case function_name when 'generate' then 0.005 else 0.002 end, 9 * extract(epoch from clock_timestamp() - checked_at));
     exit when clock_timestamp() + make_interval(secs => rest) >= ends;
     perform pg_sleep(rest);
   end loop;
@@ -4381,7 +4382,10 @@ begin
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
-  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+  most_micros := estimate_micros;
+  if most_micros is null then
+    most_micros := (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model);
+  end if;
 end $$;
 comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 
