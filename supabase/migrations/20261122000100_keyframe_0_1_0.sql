@@ -3092,6 +3092,9 @@ begin
       if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
+      if row_now.provider_prediction_id = run then
+        perform set_config('synchronous_commit', 'off', true); -- what a crash takes, the next callback or poll says again
+      end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
@@ -4992,8 +4995,9 @@ begin
   return null;
 end $$;
 
+-- plan_cache_mode: fill_lanes, which calls it for each endpoint, plans its own query for each call; this one keeps its plan.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
-returns text[] language plpgsql stable security definer set search_path = '' as $$
+returns text[] language plpgsql stable security definer set search_path = '' set plan_cache_mode = auto as $$
 begin
   -- created_at cannot order two simultaneous rotations; the row without expires_at is the current one.
   return array_remove(array(
