@@ -3100,6 +3100,9 @@ begin
       if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
+      if row_now.provider_prediction_id = run then
+        perform set_config('synchronous_commit', 'off', true); -- what a crash takes, the next callback or poll says again
+      end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
@@ -4157,27 +4160,34 @@ comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind
 -- The call of `generate`: claims tasks, or waits for one that becomes due.
 
 -- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
--- One call of each worker waits, others return at once.
+-- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
+-- waiting took 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
-returns void language plpgsql volatile set search_path = '' as $$
+returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
   checked_at timestamptz;
   rest double precision;
 begin
   if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
-    return;
+    return true;
   end if;
   loop
     checked_at := clock_timestamp();
-    exit when case function_name
-      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
-    rest := greatest(least(wait_ms, 1000) / 50000.0, 9 * extract(epoch from clock_timestamp() - checked_at));
-    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
+    if case function_name
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end then
+      return true;
+    end if;
+    rest := greatest(
+      least(wait_ms, 1000) / 50000.0, case function_name when 'generate' then 0.005 else 0 end,
+      9 * extract(epoch from clock_timestamp() - checked_at));
+    if clock_timestamp() + make_interval(secs => rest) >= ends then
+      return false;
+    end if;
     perform pg_sleep(rest);
   end loop;
 end $$;
-comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: it has waited, and nothing is due.';
 
 -- A lease expires at next_attempt_at: a worker that dies only delays a task. room: as choose_due has it. one_by_one: after a timeout.
 create function keyframe_worker.claim_predictions(
@@ -4185,11 +4195,11 @@ create function keyframe_worker.claim_predictions(
   room jsonb default '{}', one_by_one boolean default false)
 returns setof jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
+  may_be_due constant boolean := keyframe_private.wait_for_due('generate', wait_ms);
   at timestamptz;
   chosen record;
   files text[];
 begin
-  perform keyframe_private.wait_for_due('generate', wait_ms);
   -- Not now(): what became due during the wait is later than that.
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
@@ -4199,6 +4209,8 @@ begin
     if heartbeat_ms <= 0 and keyframe_private.has_due_task(at) then
       perform keyframe_private.kick_unless_running('generate');
     end if;
+    return;
+  elsif not may_be_due then
     return;
   end if;
   perform keyframe_private.add_submits_after_lost_leases(at);
@@ -4383,7 +4395,10 @@ begin
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
-  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+  most_micros := estimate_micros;
+  if most_micros is null then
+    most_micros := (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model);
+  end if;
 end $$;
 comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 
@@ -4969,8 +4984,9 @@ begin
   return null;
 end $$;
 
+-- plan_cache_mode: fill_lanes, which calls it for each endpoint, plans its own query for each call; this one keeps its plan.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
-returns text[] language plpgsql stable security definer set search_path = '' as $$
+returns text[] language plpgsql stable security definer set search_path = '' set plan_cache_mode = auto as $$
 begin
   -- created_at cannot order two simultaneous rotations; the row without expires_at is the current one.
   return array_remove(array(

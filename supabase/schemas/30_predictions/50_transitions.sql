@@ -292,6 +292,9 @@ begin
       if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
+      if row_now.provider_prediction_id = run then
+        perform set_config('synchronous_commit', 'off', true); -- what a crash takes, the next callback or poll says again
+      end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;

@@ -63,7 +63,10 @@ begin
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
-  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+  most_micros := estimate_micros;
+  if most_micros is null then
+    most_micros := (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model);
+  end if;
 end $$;
 comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 

@@ -153,8 +153,9 @@ begin
   return null;
 end $$;
 
+-- plan_cache_mode: fill_lanes, which calls it for each endpoint, plans its own query for each call; this one keeps its plan.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
-returns text[] language plpgsql stable security definer set search_path = '' as $$
+returns text[] language plpgsql stable security definer set search_path = '' set plan_cache_mode = auto as $$
 begin
   -- created_at cannot order two simultaneous rotations; the row without expires_at is the current one.
   return array_remove(array(

@@ -48,6 +48,21 @@ test("less progress than known, or none → unchanged; more → recorded", async
   expect((await readRow(db.sql, id)).progress).toBe(0.75);
 });
 
+test("progress of the run that is followed → its commit does not wait for the disk; a new run and an end do", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+  const { id: queued } = await seedPrediction(db.sql, world, { status: "queued" });
+  const waits = (saying: Saying) =>
+    db.sql.begin(async (sql) => {
+      expect(await providerSays(sql, saying)).toBe("recorded");
+      const [row] = await sql<{ waits: string }[]>`select current_setting('synchronous_commit') as waits`;
+      return row?.waits;
+    });
+  const said = { id, run: run ?? "" };
+  expect(await waits({ ...said, progress: 0.1 })).toBe("off");
+  expect(await waits({ ...said, status: "succeeded" })).toBe("on");
+  expect(await waits({ id: queued, run: newRun() })).toBe("on");
+});
+
 test("the same callback again, 10 times at once and once it has failed → recorded once, then nothing changes", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
   const says = (more: Partial<Saying> = {}) => providerSays(db.sql, { id, run: run ?? "", progress: 0.3, ...more });
