@@ -4176,8 +4176,8 @@ begin
   end if;
   loop
     checked_at := clock_timestamp();
-    if case function_name
-      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end then
+    if (case function_name
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end) then
       return true;
     end if;
     rest := greatest(case function_name when 'generate' then 0.005 else 0.002 end, 9 * extract(epoch from clock_timestamp() - checked_at));
