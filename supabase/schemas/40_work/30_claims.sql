@@ -349,8 +349,8 @@ begin
   end if;
   loop
     checked_at := clock_timestamp();
-    if case function_name
-      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end then
+    if (case function_name
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end) then
       return true;
     end if;
     rest := greatest(
