@@ -1,178 +1,18 @@
 import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
-import { createLog } from "../../../shared/platform/log.ts";
-import { createWorker } from "../../../shared/worker/worker.ts";
 import {
-  type AttemptResult,
-  createExchange,
-  type Delivery,
-  type ExchangeArguments,
-} from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
-import {
-  createLanes,
   DATABASE_TIMEOUT_MS,
   DELIVER_LIMITS as L,
   LEASE_SECONDS,
 } from "../../../supabase/functions/keyframe-deliver/lanes/lanes.ts";
 import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { addEndpoint, clearWebhooks, seedDeliveries, tokenOf } from "../../support/database/webhooks.ts";
-import { makeClock } from "../../support/worker-clock.ts";
+import { type Call, deliverOver, isSentOnce } from "../../support/database/deliver.ts";
+import { clearWebhooks, tokenOf } from "../../support/database/webhooks.ts";
 
 const db = useDatabase();
+const { makeDeliver, addOwners, seedMany, isRecorded } = deliverOver(db);
 beforeEach(() => clearWebhooks(db.sql));
-
-type Call = ExchangeArguments & { at: number; ms: number };
-type Request = (delivery: string, endpoint: string) => number | { ms: number; error: "timeout" };
-
-/**
- * The lanes and the worker of deliver over the SQL that they call, with a clock that stands still meanwhile. A call takes 5 ms unless
- * `callMs` says otherwise. `request`: how long a request takes, and whether it fails; it may throw.
- */
-function makeDeliver({
-  request = () => 10,
-  callMs = () => 5,
-  fault = () => undefined,
-}: {
-  request?: Request;
-  callMs?: () => number;
-  /** Called before each transaction. What it throws, the call throws; "lost": the work was done, the answer got lost. */
-  fault?: (call: Call) => "lost" | undefined;
-} = {}) {
-  const time = makeClock();
-  let began = 0;
-  const calls: Call[] = [];
-  const lines: string[] = [];
-  const startedAt = new Map<string, number[]>();
-  const open = new Map<string, number>();
-  const mostOpen = new Map<string, number>();
-  const names = new Map<string, string>();
-  const claimed = new Map<string, number>();
-  const count = (key: string, by: number) => {
-    open.set(key, (open.get(key) ?? 0) + by);
-    mostOpen.set(key, Math.max(mostOpen.get(key) ?? 0, open.get(key) ?? 0));
-  };
-  const at = () => new Date(began + time.now());
-
-  const exchange = createExchange(async (_called, args) => {
-    const { results, claim, heartbeat_ms, one_by_one } = args as never;
-    const [row] = await time.outside(
-      db.sql<{ answer: unknown }[]>`
-        select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(claim)}::text::jsonb,
-          ${heartbeat_ms}, at => ${at()}, one_by_one => ${one_by_one}) as answer`,
-    );
-    return row?.answer;
-  });
-  const isDue = () =>
-    time.outside(db.sql<{ due: boolean }[]>`select keyframe_private.has_due_delivery(${at()}) as due`);
-
-  const log = createLog({}, (line) => void lines.push(line));
-  const lanes = createLanes({
-    async exchange(args) {
-      const call = { at: time.now(), ...args, ms: callMs() };
-      calls.push(call);
-      await time.sleep(call.ms / 2);
-      if (call.wait_ms > 0 && !(await isDue())[0]?.due) await time.sleep(call.wait_ms);
-      const what = fault(call);
-      const answer = await exchange(args);
-      for (const { endpoint_id } of answer.claim?.endpoints ?? []) {
-        const name = names.get(endpoint_id) ?? "";
-        claimed.set(name, (claimed.get(name) ?? 0) + 1);
-      }
-      await time.sleep(call.ms / 2);
-      if (what === "lost") throw new Error("no answer");
-      return answer;
-    },
-    async attempt({ id, attempt, endpoint_id }: Delivery): Promise<AttemptResult> {
-      startedAt.set(id, [...(startedAt.get(id) ?? []), time.now()]);
-      const endpoint = names.get(endpoint_id) ?? "";
-      for (const key of [endpoint, "all"]) count(key, 1);
-      try {
-        const took = request(id, endpoint);
-        const { ms, error } = typeof took === "number" ? { ms: took, error: null } : took;
-        await time.sleep(ms);
-        const result = {
-          id,
-          attempt,
-          endpoint_id,
-          error,
-          retry_after_seconds: null,
-          duration_ms: ms,
-        };
-        const started_at = at().toISOString();
-        return { ...result, started_at, status_code: error === null ? 200 : null, response_excerpt: null };
-      } finally {
-        for (const key of [endpoint, "all"]) count(key, -1);
-      }
-    },
-    log,
-    clock: time.clock,
-  });
-  const identify = ({ delivery: { id } }: { delivery: Delivery }) => ({ deliveryId: id });
-  const { kick: wake } = createWorker({ ...lanes, identify, log, clock: time.clock, limits: L });
-  function kick() {
-    began ||= Date.now(); // what the test has prepared is due
-    return wake();
-  }
-  return {
-    ...time,
-    kick,
-    /** Lets it run until a moment that the test is about, not to its end. */
-    async runFor(ms: number) {
-      void kick();
-      await time.sleepUntil(ms);
-    },
-    calls,
-    startedAt,
-    events: () => lines.map((line) => String(JSON.parse(line).event)),
-    /** The fields of the lines of an event. */
-    lines: (event: string) =>
-      lines
-        .map((line) => JSON.parse(line))
-        .flatMap(({ event: of, level, time, ...fields }) => (of === event ? fields : [])),
-    mostOpen: (key: string) => mostOpen.get(key) ?? 0,
-    /** How often calls brought deliveries of these endpoints. */
-    claimed: (key: string) => claimed.get(key) ?? 0,
-    /** An endpoint with so many due deliveries, their ids in order; owner null: a service-wide one. */
-    async add(name: string, owner: string | null, deliveries: number, columns: object = {}) {
-      const id = await addEndpoint(db.sql, owner, columns);
-      names.set(id, name);
-      return { id, deliveries: deliveries > 0 ? await seedDeliveries(db.sql, id, deliveries) : [] };
-    },
-    /** One more due delivery, from now on. */
-    async deliver(endpoint: string) {
-      const [id = ""] = await time.outside(seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: at() }));
-      return { id, at: time.now() };
-    },
-    at: () => (began === 0 ? new Date() : at()),
-    name: (endpoint: string, name: string) => void names.set(endpoint, name),
-    startOf: (id: string) => startedAt.get(id)?.[0] ?? Number.NaN,
-  };
-}
-
-/** So many owners with so many endpoints each, all at one host. */
-async function addOwners(count: number, each: number) {
-  const owners = await Promise.all(Array.from({ length: count }, () => db.addUser()));
-  const endpoints = await db.sql<{ id: string; owner_id: string }[]>`
-    insert into keyframe.webhook_endpoints (owner_id, url)
-    select owner, 'https://slow.example/' || owner from unnest(${owners}::uuid[]) owner, generate_series(1, ${each}::int) returning id, owner_id`;
-  return [owners, endpoints] as const;
-}
-
-/** Two due deliveries for each of these endpoints. */
-const seedMany = (endpoints: string[], at: Date) => db.sql`
-  with events as (
-    insert into keyframe.webhook_events (type, project_id, endpoint_id, payload)
-    select 'project.created', gen_random_uuid(), e, '{}' from unnest(${endpoints}::uuid[]) e, generate_series(1, 2) returning id, endpoint_id)
-  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
-  select v.id, e.id, e.owner_id, 'project.created', ${at}
-  from events v join keyframe.webhook_endpoints e on e.id = v.endpoint_id`;
-
-const isRecorded = async () =>
-  new Set(
-    (await db.sql<{ id: string }[]>`select id from keyframe.webhook_deliveries where attempts > 0`).map(({ id }) => id),
-  );
-const isSentOnce = (startedAt: Map<string, number[]>) => [...startedAt.values()].every((times) => times.length === 1);
 
 test("the limits → a lease that is not renewed yet outlasts a pause and a call; a request its deadline", () => {
   const left = (LEASE_SECONDS * 2_000) / 3; // with less, a call renews it
@@ -422,62 +262,6 @@ test("150 quick lanes bring eight deliveries each → more than 800 wait, calls 
 });
 
 describe("nobody's trouble stops anybody else", () => {
-  test.each([
-    ["arriving together", 0],
-    ["one owner after another", 100],
-  ])(
-    "100 owners with five slow endpoints each, %s → another's event is sent at once, from the first second on",
-    async (_, everyMs) => {
-      const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "innocent" ? 10 : 14_000) });
-      const [owners, endpoints] = await addOwners(100, 5);
-      for (const { id, owner_id } of endpoints) deliver.name(id, owner_id);
-      const arrive = (ids: string[]) => deliver.outside(seedMany(ids, deliver.at()));
-      if (everyMs === 0) await arrive(endpoints.map(({ id }) => id));
-      else
-        owners.forEach((owner, i) => {
-          const ids = endpoints.filter(({ owner_id }) => owner_id === owner).map(({ id }) => id);
-          deliver.clock.after(i * everyMs, () => void arrive(ids));
-        });
-      const innocent = await deliver.add("innocent", null, 1);
-      const events: { id: string; at: number }[] = [];
-      for (let at = 250; at < 16_000; at += 750) {
-        deliver.clock.after(at, () => void deliver.deliver(innocent.id).then((event) => void events.push(event)));
-      }
-      await deliver.runFor(17_000); // the first requests have ended, and others taken their places
-      expect(events.length).toBeGreaterThan(20);
-      for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
-      expect(deliver.mostOpen("all")).toBeLessThan(L.maxOpen);
-      for (const owner of owners) expect(deliver.mostOpen(owner)).toBeLessThanOrEqual(2);
-    },
-  );
-
-  test.each([8, 600])(
-    "%i owners with one endpoint each at one slow host, after a start → another's event is sent at once",
-    async (count) => {
-      const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "innocent" ? 10 : 14_000) });
-      const [, endpoints] = await addOwners(count, 1);
-      for (const { id } of endpoints) deliver.name(id, "crm");
-      const innocents = await Promise.all(
-        Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, { url: "https://good.example" })),
-      );
-      await seedMany(
-        endpoints.map(({ id }) => id),
-        deliver.at(),
-      );
-      const events: { id: string; at: number }[] = [];
-      for (let at = 5; at < 16_000; at += 400)
-        deliver.clock.after(at, () => {
-          const { id } = innocents[((at / 400) % 20) | 0] ?? { id: "" };
-          void deliver.deliver(id).then((event) => void events.push(event));
-        });
-      await deliver.runFor(17_000);
-      expect(events.length).toBe(40);
-      for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
-      expect(deliver.mostOpen("crm")).toBeLessThanOrEqual((L.maxOpen * 3) / 8);
-      expect(deliver.claimed("crm")).toBeLessThan(count * 15);
-    },
-  );
-
   test("20 owners with twenty slow endpoints each → a quick endpoint with many deliveries keeps its speed", async () => {
     const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "quick" ? 10 : 14_000) });
     const [, endpoints] = await addOwners(20, 20);

@@ -1,0 +1,173 @@
+import { createLog } from "../../../shared/platform/log.ts";
+import { createWorker } from "../../../shared/worker/worker.ts";
+import {
+  type AttemptResult,
+  createExchange,
+  type Delivery,
+  type ExchangeArguments,
+} from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
+import { createLanes, DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/lanes/lanes.ts";
+import { makeClock } from "../worker-clock.ts";
+import type { ClonedDatabase } from "./clone-database.ts";
+import { addEndpoint, seedDeliveries } from "./webhooks.ts";
+
+export type Call = ExchangeArguments & { at: number; ms: number };
+type Request = (delivery: string, endpoint: string) => number | { ms: number; error: "timeout" };
+
+/** What the tests of deliver's lanes prepare and look at in their database. */
+export function deliverOver(db: ClonedDatabase) {
+  /**
+   * The lanes and the worker of deliver over the SQL that they call, with a clock that stands still meanwhile. A call takes 5 ms unless
+   * `callMs` says otherwise. `request`: how long a request takes, and whether it fails; it may throw.
+   */
+  function makeDeliver({
+    request = () => 10,
+    callMs = () => 5,
+    fault = () => undefined,
+  }: {
+    request?: Request;
+    callMs?: () => number;
+    /** Called before each transaction. What it throws, the call throws; "lost": the work was done, the answer got lost. */
+    fault?: (call: Call) => "lost" | undefined;
+  } = {}) {
+    const time = makeClock();
+    let began = 0;
+    const calls: Call[] = [];
+    const lines: string[] = [];
+    const startedAt = new Map<string, number[]>();
+    const open = new Map<string, number>();
+    const mostOpen = new Map<string, number>();
+    const names = new Map<string, string>();
+    const claimed = new Map<string, number>();
+    const count = (key: string, by: number) => {
+      open.set(key, (open.get(key) ?? 0) + by);
+      mostOpen.set(key, Math.max(mostOpen.get(key) ?? 0, open.get(key) ?? 0));
+    };
+    const at = () => new Date(began + time.now());
+
+    const exchange = createExchange(async (_called, args) => {
+      const { results, claim, heartbeat_ms, one_by_one } = args as never;
+      const [row] = await time.outside(
+        db.sql<{ answer: unknown }[]>`
+          select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(claim)}::text::jsonb,
+            ${heartbeat_ms}, at => ${at()}, one_by_one => ${one_by_one}) as answer`,
+      );
+      return row?.answer;
+    });
+    const isDue = () =>
+      time.outside(db.sql<{ due: boolean }[]>`select keyframe_private.has_due_delivery(${at()}) as due`);
+
+    const log = createLog({}, (line) => void lines.push(line));
+    const lanes = createLanes({
+      async exchange(args) {
+        const call = { at: time.now(), ...args, ms: callMs() };
+        calls.push(call);
+        await time.sleep(call.ms / 2);
+        if (call.wait_ms > 0 && !(await isDue())[0]?.due) await time.sleep(call.wait_ms);
+        const what = fault(call);
+        const answer = await exchange(args);
+        for (const { endpoint_id } of answer.claim?.endpoints ?? []) {
+          const name = names.get(endpoint_id) ?? "";
+          claimed.set(name, (claimed.get(name) ?? 0) + 1);
+        }
+        await time.sleep(call.ms / 2);
+        if (what === "lost") throw new Error("no answer");
+        return answer;
+      },
+      async attempt({ id, attempt, endpoint_id }: Delivery): Promise<AttemptResult> {
+        startedAt.set(id, [...(startedAt.get(id) ?? []), time.now()]);
+        const endpoint = names.get(endpoint_id) ?? "";
+        for (const key of [endpoint, "all"]) count(key, 1);
+        try {
+          const took = request(id, endpoint);
+          const { ms, error } = typeof took === "number" ? { ms: took, error: null } : took;
+          await time.sleep(ms);
+          const result = {
+            id,
+            attempt,
+            endpoint_id,
+            error,
+            retry_after_seconds: null,
+            duration_ms: ms,
+          };
+          const started_at = at().toISOString();
+          return { ...result, started_at, status_code: error === null ? 200 : null, response_excerpt: null };
+        } finally {
+          for (const key of [endpoint, "all"]) count(key, -1);
+        }
+      },
+      log,
+      clock: time.clock,
+    });
+    const identify = ({ delivery: { id } }: { delivery: Delivery }) => ({ deliveryId: id });
+    const { kick: wake } = createWorker({ ...lanes, identify, log, clock: time.clock, limits: DELIVER_LIMITS });
+    function kick() {
+      began ||= Date.now(); // what the test has prepared is due
+      return wake();
+    }
+    return {
+      ...time,
+      kick,
+      /** Lets it run until a moment that the test is about, not to its end. */
+      async runFor(ms: number) {
+        void kick();
+        await time.sleepUntil(ms);
+      },
+      calls,
+      startedAt,
+      events: () => lines.map((line) => String(JSON.parse(line).event)),
+      /** The fields of the lines of an event. */
+      lines: (event: string) =>
+        lines
+          .map((line) => JSON.parse(line))
+          .flatMap(({ event: of, level, time, ...fields }) => (of === event ? fields : [])),
+      mostOpen: (key: string) => mostOpen.get(key) ?? 0,
+      /** How often calls brought deliveries of these endpoints. */
+      claimed: (key: string) => claimed.get(key) ?? 0,
+      /** An endpoint with so many due deliveries, their ids in order; owner null: a service-wide one. */
+      async add(name: string, owner: string | null, deliveries: number, columns: object = {}) {
+        const id = await addEndpoint(db.sql, owner, columns);
+        names.set(id, name);
+        return { id, deliveries: deliveries > 0 ? await seedDeliveries(db.sql, id, deliveries) : [] };
+      },
+      /** One more due delivery, from now on. */
+      async deliver(endpoint: string) {
+        const [id = ""] = await time.outside(seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: at() }));
+        return { id, at: time.now() };
+      },
+      at: () => (began === 0 ? new Date() : at()),
+      name: (endpoint: string, name: string) => void names.set(endpoint, name),
+      startOf: (id: string) => startedAt.get(id)?.[0] ?? Number.NaN,
+    };
+  }
+
+  /** So many owners with so many endpoints each, all at one host. */
+  async function addOwners(count: number, each: number) {
+    const owners = await Promise.all(Array.from({ length: count }, () => db.addUser()));
+    const endpoints = await db.sql<{ id: string; owner_id: string }[]>`
+      insert into keyframe.webhook_endpoints (owner_id, url)
+      select owner, 'https://slow.example/' || owner from unnest(${owners}::uuid[]) owner, generate_series(1, ${each}::int) returning id, owner_id`;
+    return [owners, endpoints] as const;
+  }
+
+  /** Two due deliveries for each of these endpoints. */
+  const seedMany = (endpoints: string[], at: Date) => db.sql`
+    with events as (
+      insert into keyframe.webhook_events (type, project_id, endpoint_id, payload)
+      select 'project.created', gen_random_uuid(), e, '{}' from unnest(${endpoints}::uuid[]) e, generate_series(1, 2) returning id, endpoint_id)
+    insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
+    select v.id, e.id, e.owner_id, 'project.created', ${at}
+    from events v join keyframe.webhook_endpoints e on e.id = v.endpoint_id`;
+
+  const isRecorded = async () =>
+    new Set(
+      (await db.sql<{ id: string }[]>`select id from keyframe.webhook_deliveries where attempts > 0`).map(
+        ({ id }) => id,
+      ),
+    );
+
+  return { makeDeliver, addOwners, seedMany, isRecorded };
+}
+
+export const isSentOnce = (startedAt: Map<string, number[]>) =>
+  [...startedAt.values()].every((times) => times.length === 1);
