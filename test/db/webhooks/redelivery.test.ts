@@ -80,12 +80,16 @@ test.each<[how: string, again: (id: string) => Promise<unknown>, answer: unknown
 describe("recover_webhook_endpoint", () => {
   const HOUR_AGO = later(-1);
 
-  test("what failed and waits for its next attempt → due at once; what was never tried → untouched", async () => {
+  test("what failed and waits for its next attempt → due at once; untried, delivered, or older → untouched", async () => {
     const failed = await seed({ attempts: 4, next_attempt_at: later(10) });
     const untried = await seed({ next_attempt_at: later(10) });
+    const delivered = await seed(ended("delivered"));
+    const older = await seed(ended("exhausted", { created_at: later(-2) }));
     expect(await recover(HOUR_AGO)).toBe(1);
     expect(await sendNext(db.sql, { status_code: 200 })).toEqual([failed]);
     expect(await readDelivery(db.sql, untried)).toMatchObject({ status: "pending", attempts: 0 });
+    expect(await readDelivery(db.sql, delivered)).toMatchObject({ status: "delivered" });
+    expect(await readDelivery(db.sql, older)).toMatchObject({ status: "exhausted" });
   });
 
   test("a recovery that takes long → results of the endpoint and of others are recorded meanwhile", async () => {
