@@ -7,6 +7,8 @@ type Settings = { url: URL; connections: number; statementMs: number; timeoutMs:
 /** The functions that return rows; the answers of the others are one value. */
 export const SET_RETURNING: ReadonlySet<string> = new Set(["claim_predictions"]);
 
+const LIFETIME_SECONDS = 3_600;
+
 /** As the Data API acts with the secret key. The role of the URL must be a member. */
 const ROLE = "service_role";
 
@@ -22,6 +24,9 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
     ...readUrl(url),
     application_name: "keyframe-worker",
     max: connections,
+    // A new session compiles our functions anew: they stay, but not for good.
+    idleTimeoutMillis: 0,
+    maxLifetimeSeconds: LIFETIME_SECONDS,
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
     keepAlive: true,

@@ -405,8 +405,8 @@ describe("a process that stays", () => {
   });
 
   test("asked to stop while work is open and more is due → takes none, ends its heartbeat, records what is open, and ends", async () => {
-    const options = { hasResults: true, due: 2, limits: { maxOpen: 2 }, work: () => 5_000 };
-    const { queue, later } = await stayFor(1_000, options, ({ clock, add }) => void clock.after(500, () => add(3)));
+    const options = { hasResults: true, due: 2, work: () => 5_000, isTaken: true };
+    const { queue, later } = await stayFor(1_050, options, ({ clock, add }) => void clock.after(1_050, () => add(3)));
     expect([...queue.startedAt.keys()]).toEqual([1, 2]);
     expect(later.filter(({ room }) => room !== null)).toMatchObject([
       { room: 0, heartbeatMs: 0 },
@@ -417,10 +417,14 @@ describe("a process that stays", () => {
     expect(queue.now()).toBeLessThan(5_000 + L.renewEveryMs);
   });
 
-  test("asked to stop while a claim waits in the database → ends when that comes back", async () => {
-    const { queue, later } = await stayFor(2 * MINUTE + 300, {});
-    expect(later).toMatchObject([{ heartbeatMs: 0 }, { heartbeatMs: 0 }]);
-    expect(queue.now()).toBeLessThan(2 * MINUTE + 300 + L.quiet.claimEveryMs + 2 * L.claimEveryMs);
+  test("asked to stop while quiet → ends at once, or when the claim that waits in the database comes back", async () => {
+    const at = 2 * MINUTE + 300;
+    for (const isTaken of [true, false]) {
+      const { queue, later } = await stayFor(at, { isTaken });
+      expect(later).toMatchObject([{ heartbeatMs: 0 }, { heartbeatMs: 0 }]);
+      expect(later[0]?.at).toBeLessThanOrEqual(isTaken ? at : at + L.quiet.claimEveryMs);
+      expect(queue.now()).toBeLessThan((later[0]?.at ?? 0) + 2 * L.claimEveryMs);
+    }
   });
 
   test("the database is away for an hour → a call every two seconds; work that is due then starts when it is back", async () => {
