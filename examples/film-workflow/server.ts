@@ -51,9 +51,9 @@ async function receive(request: IncomingMessage): Promise<number> {
   const event = verify(body, request.headers as Record<string, string>);
   if (event === null) return 401;
   const { type, data, error = null } = event;
-  const status = ({ "generation.succeeded": "succeeded", "generation.failed": "failed" } as const)[type];
-  if (status === undefined || data.filmId === undefined) return 204;
   const { predictionId, filmId } = data;
+  if ((type !== "generation.succeeded" && type !== "generation.failed") || filmId === undefined) return 204;
+  const status = type === "generation.succeeded" ? "succeeded" : "failed";
   const workflow = restate.workflowClient<FilmWorkflow>({ name: "film" }, filmId);
   await workflow.ended({ predictionId, status, error }, rpc.opts({ timeout: TIMEOUT_MS }));
   return 204;

@@ -54,9 +54,19 @@ export async function openFilmStudio() {
     const events = openGate(webhookUrl, pass);
     ends.push(events.stop);
 
+    /** The leases of the workers that are killed end at once, not in a minute. */
+    const killFunctions = async (names: string[]) => {
+      const restarted = killAndAwaitRestart(stack, ...names);
+      const ago = stack.sql`now() - interval '1 second'`;
+      if (names.includes("keyframe-generate"))
+        await stack.sql`update keyframe.predictions set next_attempt_at = ${ago} where lease_token is not null`;
+      if (names.includes("keyframe-deliver"))
+        await stack.sql`update keyframe_private.lanes set due_at = ${ago} where token is not null`;
+      await restarted;
+    };
     let functions: Promise<void> = Promise.resolve();
     const crashFunctions = (request?: string) => {
-      functions = functions.then(() => killAndAwaitRestart(stack, ...functionsFor(request)));
+      functions = functions.then(() => killFunctions(functionsFor(request)));
       return functions;
     };
     const { secretKey } = stack;
