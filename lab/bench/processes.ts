@@ -2,7 +2,14 @@ import { join } from "node:path";
 import { spawnWithParent } from "../../local/spawn-with-parent.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
-export type BenchProcess = { pid: number; ended: AbortSignal; stop(): Promise<void> };
+export type BenchProcess = {
+  pid: number;
+  ended: AbortSignal;
+  stop(): Promise<void>;
+  /** Stands still until it is resumed. */
+  pause(): void;
+  resume(): void;
+};
 
 /** Starts a module or an edge function in a process of its own, which ends with this process. */
 export function spawnDeno([command = "", ...rest]: string[], env: Record<string, string>): BenchProcess {
@@ -23,6 +30,8 @@ export function spawnDeno([command = "", ...rest]: string[], env: Record<string,
       if (!ended.signal.aborted) child.kill("SIGKILL");
       await child.status;
     },
+    pause: () => child.kill("SIGSTOP"),
+    resume: () => child.kill("SIGCONT"),
   };
 }
 

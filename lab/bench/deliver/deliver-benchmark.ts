@@ -3,7 +3,16 @@ import type { Aim, BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { measureInTurn, quantile, ratioOf, spreadOf } from "../measure.ts";
 import { CpuMeter } from "../process-usage.ts";
 import { openScene, type Scene } from "./scene.ts";
-import { checkIsolation, keyframeWay, openGraphileWorker, openPgBoss, runBurst, sendOne, type Way } from "./ways.ts";
+import {
+  checkIsolation,
+  inTurn,
+  keyframeWay,
+  openGraphileWorker,
+  openPgBoss,
+  runBurst,
+  sendOne,
+  type Way,
+} from "./ways.ts";
 
 const FULL = { rounds: 5, events: 10_000, warmUp: 2_000, inARow: 200, afterQuiet: 7 };
 const QUICK = { rounds: 1, events: 1_000, warmUp: 500, inARow: 10, afterQuiet: 1 };
@@ -18,20 +27,24 @@ export const deliverBenchmark: Benchmark = {
   name: "deliver",
   run: async (context) => {
     const scene = await openScene(await context.openStack());
-    const peers = [];
+    const peers: Way[] = [];
+    const opened = async (opening: Promise<Way>) => {
+      const way = await opening;
+      way.peer?.pause();
+      peers.push(way);
+      return way;
+    };
     try {
-      const graphile = await openGraphileWorker(scene);
-      peers.push(graphile);
-      const pgBoss = await openPgBoss(scene);
-      peers.push(pgBoss);
+      const bareGraphile = await opened(openGraphileWorker(scene, false));
       const ways: Ways = {
         keyframe: keyframeWay(scene),
-        graphile: graphile.equal,
-        pgBoss: pgBoss.equal,
-        bareGraphile: graphile.bare,
+        graphile: await opened(openGraphileWorker(scene, true)),
+        pgBoss: await opened(openPgBoss(scene)),
+        bareGraphile,
       };
       context.progress("one endpoint does not answer");
-      for (const way of [ways.keyframe, ways.graphile, ways.pgBoss]) await checkIsolation(scene, way);
+      for (const way of [ways.keyframe, ways.graphile, ways.pgBoss])
+        await inTurn(way, () => checkIsolation(scene, way));
       const latency = await measureLatency(context, scene, ways);
       const rates = await measureRates(context, scene, ways);
       return {
@@ -41,27 +54,26 @@ export const deliverBenchmark: Benchmark = {
         figures: rates.figures ?? {},
       };
     } finally {
-      for (const { process } of peers) await process.stop();
+      for (const { peer } of peers) await peer?.stop();
       await scene.receiver.close();
     }
   },
 };
 
 /** The same of each way, by its key. */
-const ofEach = <Value>(ways: Ways, make: (way: Way) => Value) =>
-  Object.fromEntries(Object.entries(ways).map(([key, way]) => [key, make(way)])) as Record<keyof Ways, Value>; // each key
+const ofEach = <Value>(ways: Ways, make: (way: Way, key: keyof Ways) => Value) =>
+  Object.fromEntries(listOf(ways).map(([key, way]) => [key, make(way, key)])) as Record<keyof Ways, Value>; // each key
 const listOf = (ways: Ways) => Object.entries(ways) as [keyof Ways, Way][]; // its keys are all there is in it
 
 async function measureRates({ quick, progress }: BenchContext, scene: Scene, ways: Ways): Promise<Result> {
   const { rounds, events, warmUp } = quick ? QUICK : FULL;
   progress("warms up");
-  for (const [, way] of listOf(ways)) await runBurst(scene, way, warmUp);
+  for (const [, way] of listOf(ways)) await inTurn(way, () => runBurst(scene, way, warmUp));
   const meters = ofEach(ways, ({ pid }) => new CpuMeter(scene.sql, [pid]));
-  const bursts = ofEach(ways, (way) => async () => (events / (await runBurst(scene, way, events))) * 1000);
-  for (const [key] of listOf(ways)) {
-    const burst = bursts[key];
-    bursts[key] = () => meters[key].during(events, burst);
-  }
+  const bursts = ofEach(ways, (way, key) => {
+    const burst = async () => (events / (await runBurst(scene, way, events))) * 1000;
+    return () => inTurn(way, () => meters[key].during(events, burst));
+  });
   const rates: Measured = await measureInTurn(bursts, rounds, progress);
   const aim = (key: keyof Ways, whose: string, atLeast: number): Aim => ({
     name: `events per second ÷ ${whose}`,
@@ -92,18 +104,18 @@ async function measureRates({ quick, progress }: BenchContext, scene: Scene, way
 /** ms from COMMIT to received, of single events. */
 async function measureLatency({ quick, progress }: BenchContext, scene: Scene, ways: Ways): Promise<Result> {
   const { inARow, afterQuiet } = quick ? QUICK : FULL;
-  for (const [, way] of listOf(ways)) await sendOne(scene, way);
+  for (const [, way] of listOf(ways)) await inTurn(way, () => sendOne(scene, way));
   const quiet: Measured = ofEach(ways, () => []);
   for (let time = 1; time <= afterQuiet; time++) {
     progress(`after quiet, ${time} of ${afterQuiet}`);
     await pause(QUIET_MS);
     // Ours is the last: the others wake nothing of ours.
-    for (const [key, way] of listOf(ways).toReversed()) quiet[key].push(await sendOne(scene, way));
+    for (const [key, way] of listOf(ways).toReversed()) quiet[key].push(await inTurn(way, () => sendOne(scene, way)));
   }
   progress(`${inARow} in a row`);
   const single = ofEach(ways, (way) => async () => {
-    await pause(10 + Math.random() * 50);
-    return await sendOne(scene, way);
+    await pause(Math.random() * 50);
+    return await inTurn(way, () => sendOne(scene, way));
   });
   const row: Measured = await measureInTurn(single, inARow, () => undefined);
   const at = (values: number[], fraction: number) => quantile(values, fraction);

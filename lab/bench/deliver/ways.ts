@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { pause } from "../../../shared/platform/retry.ts";
 import { waitUntil } from "../measure.ts";
 import { type BenchProcess, spawnPeer } from "../processes.ts";
 import { wallClock } from "./receiver.ts";
@@ -9,6 +10,8 @@ export type Way = {
   name: string;
   /** Of the process that sends. */
   pid: number;
+  /** Of a queue compared with: its own worker, beside the stack. */
+  peer?: BenchProcess;
   /** Commits events in one transaction, spread over all endpoints. Returns when COMMIT was sent, in ms since 1970. */
   commit(events: number): Promise<number>;
   /** Whether an outcome is still unrecorded. */
@@ -17,8 +20,18 @@ export type Way = {
   attempts: string | null;
 };
 
-/** A queue's own worker, a process beside the stack that signs and posts, and its way with the same work as Keyframe. */
-export type Peer = { process: BenchProcess; equal: Way };
+/** A worker that is awake may have timers to run first. */
+const AWAKE_MS = 50;
+
+/** A peer stands still outside of its turn: it polls, and a job of one graphile-worker wakes the runners of all. */
+export async function inTurn<Value>({ name, peer, isOpen }: Way, work: () => Promise<Value>): Promise<Value> {
+  peer?.resume();
+  await pause(AWAKE_MS);
+  const value = await work();
+  await waitUntil(async () => !(await isOpen()), { what: `${name}: the outcomes are recorded`, everyMs: 5 });
+  peer?.pause();
+  return value;
+}
 
 /** Runs a transaction. Returns when its COMMIT was sent. */
 async function commit(sql: postgres.Sql, work: (sql: postgres.TransactionSql) => Promise<unknown>): Promise<number> {
@@ -52,13 +65,14 @@ export const keyframeWay = ({ sql, children }: Scene): Way => ({
   attempts: "keyframe.webhook_attempts",
 });
 
-/** Jobs of Graphile Worker, added in the transaction; with the same work, each endpoint has a task. */
-export async function openGraphileWorker({ databaseUrl, sql }: Scene): Promise<Peer & { bare: Way }> {
-  const process = await spawnPeer("graphile-worker.ts", { DATABASE_URL: databaseUrl });
-  await waitUntilListening(sql, process, "jobs:insert", ENDPOINTS + 1);
-  const way = (name: string, isRecorded: boolean): Way => ({
-    name,
-    pid: process.pid,
+/** Jobs of Graphile Worker, added in the transaction; with the same work, each endpoint has a task. A process for each way, the bare one first. */
+export async function openGraphileWorker({ databaseUrl, sql }: Scene, isEqual: boolean): Promise<Way> {
+  const peer = await spawnPeer("graphile-worker.ts", { DATABASE_URL: databaseUrl, WORK: isEqual ? "equal" : "bare" });
+  await waitUntilListening(sql, peer, "jobs:insert", isEqual ? ENDPOINTS + 1 : 1);
+  return {
+    name: isEqual ? "graphile-worker" : "graphile-worker, bare",
+    pid: peer.pid,
+    peer,
     commit: (events) =>
       commit(
         sql,
@@ -66,19 +80,18 @@ export async function openGraphileWorker({ databaseUrl, sql }: Scene): Promise<P
           with made as (${makeHappenings(sql, events)})
           select count(*) from graphile_worker.add_jobs(array(
             select s from made, json_populate_record(null::graphile_worker.job_spec, json_build_object(
-              'identifier', case when ${isRecorded} then 'endpoint-' || endpoint else 'bare' end, 'payload', to_json(made))) s))`,
+              'identifier', case when ${isEqual} then 'endpoint-' || endpoint else 'bare' end, 'payload', to_json(made))) s))`,
       ),
     // A succeeded job is deleted.
     isOpen: async () => (await sql`select from graphile_worker._private_jobs limit 1`).length > 0,
-    attempts: isRecorded ? "bench.attempts" : null,
-  });
-  return { process, equal: way("graphile-worker", true), bare: way("graphile-worker, bare", false) };
+    attempts: isEqual ? "bench.attempts" : null,
+  };
 }
 
 /** Jobs of pg-boss, inserted and notified in the transaction; with the same work, each endpoint is a queue. */
-export async function openPgBoss({ databaseUrl, sql }: Scene): Promise<Peer> {
-  const process = await spawnPeer("pg-boss.ts", { DATABASE_URL: databaseUrl });
-  await waitUntilListening(sql, process, "pgboss_", 1);
+export async function openPgBoss({ databaseUrl, sql }: Scene): Promise<Way> {
+  const peer = await spawnPeer("pg-boss.ts", { DATABASE_URL: databaseUrl });
+  await waitUntilListening(sql, peer, "pgboss_", 1);
   const isReady = async () => {
     const [found] = await sql<
       { queues: number }[]
@@ -86,9 +99,10 @@ export async function openPgBoss({ databaseUrl, sql }: Scene): Promise<Peer> {
     return found?.queues === ENDPOINTS;
   };
   await waitUntil(isReady, { what: "pg-boss has its queues", everyMs: 100 });
-  const equal: Way = {
+  return {
     name: "pg-boss",
-    pid: process.pid,
+    pid: peer.pid,
+    peer,
     commit: (events) =>
       commit(
         sql,
@@ -104,7 +118,6 @@ export async function openPgBoss({ databaseUrl, sql }: Scene): Promise<Peer> {
     isOpen: async () => (await sql`select from pgboss.job where state < 'completed' limit 1`).length > 0,
     attempts: "bench.attempts",
   };
-  return { process, equal };
 }
 
 const makeHappenings = (sql: postgres.TransactionSql, events: number) => sql`
@@ -135,14 +148,12 @@ async function waitUntilListening(sql: postgres.Sql, { ended }: BenchProcess, ch
 /** Commits events at once. Returns ms from COMMIT until all are received and every outcome is recorded. */
 export async function runBurst(scene: Scene, way: Way, events: number): Promise<number> {
   const { receiver, secrets } = scene;
-  const isDone = async () => !(await way.isOpen());
-  await waitUntil(isDone, { what: "earlier outcomes are recorded", everyMs: 5 });
   const countAttempts = await openCount(scene, way);
   receiver.begin();
   const committed = await way.commit(events);
   await receiver.waitFor(events);
   // Polled only then, so that polling does not slow the delivery down.
-  await waitUntil(isDone, { what: "the outcomes are recorded", everyMs: 5 });
+  await waitUntil(async () => !(await way.isOpen()), { what: "the outcomes are recorded", everyMs: 5 });
   const took = wallClock() - committed;
   receiver.check(events, secrets);
   const attempts = await countAttempts();

@@ -15,26 +15,28 @@ async function send(payload: unknown, isRecorded: boolean): Promise<void> {
 const logger = new Logger(() => () => undefined); // it logs each failed job
 const worker = { completeJobBatchDelay: 0, failJobBatchDelay: 0, logger };
 
-await run({
-  preset: {
-    worker: {
-      ...worker,
-      connectionString: databaseUrl,
-      concurrentJobs: 24,
-      maxPoolSize: 25,
-      localQueue: { size: 500 },
-    },
-  },
-  noHandleSignals: true,
-  taskList: { bare: (payload) => send(payload, false) },
-});
-
-const pgPool = new Pool({ connectionString: databaseUrl, max: 45 });
-for (const event of ["error", "connect"] as const) pgPool.on(event, () => undefined); // it wants a handler of each
-for (let endpoint = 0; endpoint < ENDPOINTS; endpoint++)
+if (Deno.env.get("WORK") === "bare")
   await run({
-    pgPool,
-    preset: { worker: { ...worker, concurrentJobs: 2, localQueue: { size: 100 } } },
+    preset: {
+      worker: {
+        ...worker,
+        connectionString: databaseUrl,
+        concurrentJobs: 24,
+        maxPoolSize: 25,
+        localQueue: { size: 500 },
+      },
+    },
     noHandleSignals: true,
-    taskList: { [`endpoint-${endpoint}`]: (payload) => send(payload, true) },
+    taskList: { bare: (payload) => send(payload, false) },
   });
+else {
+  const pgPool = new Pool({ connectionString: databaseUrl, max: 45 });
+  for (const event of ["error", "connect"] as const) pgPool.on(event, () => undefined); // it wants a handler of each
+  for (let endpoint = 0; endpoint < ENDPOINTS; endpoint++)
+    await run({
+      pgPool,
+      preset: { worker: { ...worker, concurrentJobs: 2, localQueue: { size: 100 } } },
+      noHandleSignals: true,
+      taskList: { [`endpoint-${endpoint}`]: (payload) => send(payload, true) },
+    });
+}
