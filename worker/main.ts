@@ -6,7 +6,7 @@ import { DATABASE_TIMEOUT_MS } from "../supabase/functions/keyframe-deliver/lane
 import { createGenerate } from "../supabase/functions/keyframe-generate/create-worker.ts";
 import { createDirectDatabase } from "./direct-database.ts";
 import { serveHealth } from "./health.ts";
-import { readWorkerSettings } from "./settings.ts";
+import { readWorkerSettings, type WorkerName } from "./settings.ts";
 
 const HELP = `npm run worker -- [options]   generate and deliver as a process, beside the edge functions or instead of them
 
@@ -31,6 +31,8 @@ const DELIVER_DATABASE = { connections: 1, statementMs: 4_000, timeoutMs: DATABA
 const AGAIN_AFTER_MS = 1_000;
 const INTERRUPTED = 130;
 
+type RunningWorker = { name: WorkerName; stay(until: AbortSignal): Promise<void>; answeredMsAgo(): number };
+
 async function main(): Promise<number> {
   const { values } = parseOptions({ options: { only: { type: "string" }, port: { type: "string" } } });
   const { database, health, generate, deliver } = readWorkerSettings(values, (name) => Deno.env.get(name));
@@ -49,31 +51,21 @@ async function main(): Promise<number> {
     ends.push(end);
     return call;
   };
-  const common = (name: string) => ({ log: createLog({ function: name }), isProcess: true });
-  const workers = [
-    ...(generate === null
-      ? []
-      : [
-          {
-            name: "generate" as const,
-            ...createGenerate({
-              ...common("keyframe-generate"),
-              ...{ environment: generate, callDatabase: open(GENERATE_DATABASE) },
-            }),
-          },
-        ]),
-    ...(deliver === null
-      ? []
-      : [
-          {
-            name: "deliver" as const,
-            ...createDeliver({
-              ...common("keyframe-deliver"),
-              ...{ allowLocal: deliver.KEYFRAME_ALLOW_LOCAL_WEBHOOKS, callDatabase: open(DELIVER_DATABASE) },
-            }),
-          },
-        ]),
-  ];
+  const workers: RunningWorker[] = [];
+  if (generate !== null) {
+    const log = createLog({ function: "keyframe-generate" });
+    const callDatabase = open(GENERATE_DATABASE);
+    workers.push({
+      name: "generate",
+      ...createGenerate({ environment: generate, callDatabase, log, isProcess: true }),
+    });
+  }
+  if (deliver !== null) {
+    const log = createLog({ function: "keyframe-deliver" });
+    const callDatabase = open(DELIVER_DATABASE);
+    const { KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocal } = deliver;
+    workers.push({ name: "deliver", ...createDeliver({ allowLocal, callDatabase, log, isProcess: true }) });
+  }
   const server = health && serveHealth(workers, health);
   log.info("worker_started", {
     workers: workers.map(({ name }) => name),

@@ -93,7 +93,7 @@ test("reference image, first frame, last frame, video → three files as documen
   expect(lifetimes).toEqual(Array(5).fill(3600));
 });
 
-test("a video model that makes a WebM, a GIF → the file as it is, with the type, the sides, the length and the sound of its bytes", async () => {
+test("a video model that makes a WebM, a GIF → the file as it is; type, sides, length and sound as its bytes say", async () => {
   const maker = await newFilmMaker(stack);
   await maker.untilEnded(await maker.start("first-frame"));
   for (const [name, ...facts] of [

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { expectSoundEnd } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
-import { answers } from "../support/receiver/habits.ts";
+import { answers, hangs } from "../support/receiver/habits.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { insertProjects, register } from "../support/receiver/register.ts";
-import { expectSoundDeliveries, isDelivered, untilStories } from "../support/receiver/story.ts";
+import { expectSoundDeliveries, isDelivered, letLeaseRunOut, untilStories } from "../support/receiver/story.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { untilNobodyLooks } from "../support/stack/restarts.ts";
@@ -125,4 +125,19 @@ describe.each([
     await expectSoundDeliveries(stack.sql, webhookId, receiver);
     expect(await countKicks()).toBeGreaterThan(0);
   });
+});
+
+test("SIGTERM while a receiver hangs, and again later → exits at once; the function sends the event when the lease ends", async () => {
+  const process = await startProcess();
+  const { maker, receiver, webhookId } = await makeScene();
+  receiver.behave(hangs);
+  await insertProjects(stack.sql, maker.userId, 1);
+  await until("the receiver holds a request", () => receiver.arrivals.length === 1);
+  process.kill("SIGTERM");
+  await untilNobodyLooks(stack.sql); // for over a second
+  process.kill("SIGTERM");
+  expect(await process.ended).toBe(130);
+  receiver.behave(answers(200));
+  await letLeaseRunOut(stack.sql, webhookId);
+  await untilStories(stack.sql, webhookId, "its event is delivered", 1, isDelivered);
 });
