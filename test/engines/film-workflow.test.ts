@@ -94,7 +94,7 @@ async function expectFilm(film: Submitted, chosen: string[], videos: string[]): 
 }
 
 describe("a film of three shots", () => {
-  test.each(["the workflow's server", "Restate", "Keyframe's functions"] satisfies Victim[])(
+  test.each(["the workflow's server", "Restate", "one of Keyframe's functions"] satisfies Victim[])(
     "%s is killed at each call, at each event and around each choice → the film as it was chosen, each shot paid once",
     async (victim) => {
       const seen = new Map<string, number>();

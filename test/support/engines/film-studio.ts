@@ -12,14 +12,14 @@ import { openGate, type Pass } from "./gate.ts";
 
 export const EXAMPLE = join(PROJECT_ROOT, "examples/film-workflow");
 
-/** The functions that serve a request: of a start, of another call, of an event; without a request all. */
+/** The functions that serve a request: a start, another call, an event; without a request all. */
 function functionsFor(request?: string): string[] {
   if (request === undefined) return ["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
-  if (!request.includes("/functions/v1/api/")) return ["keyframe-replicate-webhook", "keyframe-deliver"];
+  if (!request.includes("/functions/v1/api/")) return ["keyframe-deliver", "keyframe-replicate-webhook"];
   return request.includes("/generate/") ? ["api", "keyframe-generate"] : ["api"];
 }
 
-export type Victim = "the workflow's server" | "Restate" | "Keyframe's functions";
+export type Victim = "the workflow's server" | "Restate" | "one of Keyframe's functions";
 
 /** Runs a program of npm, and throws what it said when it fails. */
 export async function npm(args: string[], cwd: string): Promise<void> {
@@ -54,19 +54,23 @@ export async function openFilmStudio() {
     const events = openGate(webhookUrl, pass);
     ends.push(events.stop);
 
-    /** The leases of the workers that are killed end at once, not in a minute. */
-    const killFunctions = async (names: string[]) => {
-      const restarted = killAndAwaitRestart(stack, ...names);
+    let turn = 0;
+    /** Of the functions that serve the request one, in turn: the stack pauses for ten seconds before it restarts one that ends too often. */
+    const killFunction = async (request?: string) => {
+      const names = functionsFor(request);
+      const name = names[turn++ % names.length] ?? "";
+      const restarted = killAndAwaitRestart(stack, name);
+      // The leases of a killed worker end at once, not in a minute.
       const ago = stack.sql`now() - interval '1 second'`;
-      if (names.includes("keyframe-generate"))
+      if (name === "keyframe-generate")
         await stack.sql`update keyframe.predictions set next_attempt_at = ${ago} where lease_token is not null`;
-      if (names.includes("keyframe-deliver"))
+      if (name === "keyframe-deliver")
         await stack.sql`update keyframe_private.lanes set due_at = ${ago} where token is not null`;
       await restarted;
     };
     let functions: Promise<void> = Promise.resolve();
-    const crashFunctions = (request?: string) => {
-      functions = functions.then(() => killFunctions(functionsFor(request)));
+    const crashFunction = (request?: string) => {
+      functions = functions.then(() => killFunction(request));
       return functions;
     };
     const { secretKey } = stack;
@@ -96,7 +100,7 @@ export async function openFilmStudio() {
       crash: {
         "the workflow's server": server.crash,
         Restate: restate.crash,
-        "Keyframe's functions": crashFunctions,
+        "one of Keyframe's functions": crashFunction,
       } satisfies Record<Victim, (request?: string) => Promise<void>>,
       /** From now on, called before and after each request between them. */
       watch: (watcher: (pass: Pass) => Promise<void>) => {
