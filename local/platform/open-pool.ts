@@ -144,7 +144,7 @@ function guardReservations(sql: Sql, lost: AbortSignal): void {
     const { unsafe, release } = reserved;
     reserved.unsafe = (text, parameters, options) => {
       if (lost.aborted) throw gone();
-      return unsafe(text, parameters, { prepare: true, ...options });
+      return unsafe(text, parameters, options);
     };
     reserved.release = () => {
       if (!lost.aborted) release();
