@@ -3977,10 +3977,9 @@ comment on function keyframe_private.due_resources is 'The resources that due ro
 -- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
 -- those, owners: { id: count } }; ' ' stands for outputs without an entry, whose resource has a space, '' for whatever has none. Each
 -- resource leaves two rows, or an equal part, to each that follows. Longest wait first; among those late by seconds chance decides,
--- because the first row of one may be one that nobody can take.
+-- because the first row of one may be one that nobody can take. Without a generic plan it is planned for each resource of each claim.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
-returns table (kind text, subjects text[]) language plpgsql volatile set search_path = ''
-set plan_cache_mode = force_generic_plan as $$ -- otherwise planned for each resource of each claim
+returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
   resources text[];
   of_resource jsonb;
@@ -4402,8 +4401,9 @@ begin
 end $$;
 comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 
+-- Without a generic plan it is planned at each end.
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
-returns bigint language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$ -- otherwise planned at each end
+returns bigint language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 begin
   return (
     select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end

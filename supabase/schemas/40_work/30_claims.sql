@@ -152,10 +152,9 @@ comment on function keyframe_private.due_resources is 'The resources that due ro
 -- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
 -- those, owners: { id: count } }; ' ' stands for outputs without an entry, whose resource has a space, '' for whatever has none. Each
 -- resource leaves two rows, or an equal part, to each that follows. Longest wait first; among those late by seconds chance decides,
--- because the first row of one may be one that nobody can take.
+-- because the first row of one may be one that nobody can take. Without a generic plan it is planned for each resource of each claim.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
-returns table (kind text, subjects text[]) language plpgsql volatile set search_path = ''
-set plan_cache_mode = force_generic_plan as $$ -- otherwise planned for each resource of each claim
+returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
   resources text[];
   of_resource jsonb;

@@ -70,8 +70,9 @@ begin
 end $$;
 comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 
+-- Without a generic plan it is planned at each end.
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
-returns bigint language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$ -- otherwise planned at each end
+returns bigint language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 begin
   return (
     select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
