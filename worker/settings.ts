@@ -43,14 +43,6 @@ const DATA_API = deliver.pick({ SUPABASE_URL: true, SUPABASE_SECRET_KEYS: true }
 const GENERATE = generate.omit({ KEYFRAME_KICK_SECRET: true });
 const DELIVER = deliver.pick({ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: true });
 
-/** Every variable that the process may read. */
-export const WORKER_VARIABLES = Object.keys({
-  ...COMMON.shape,
-  ...DATA_API.shape,
-  ...GENERATE.shape,
-  ...DELIVER.shape,
-});
-
 /**
  * The variables of the workers that run here. Storage needs the Data API's address and secret key; without generate they are needed only
  * where SUPABASE_DB_URL is not set. Throws one line that names each missing or wrong variable.
