@@ -106,7 +106,9 @@ describe("a write would fail → health without deep is 503, deep names the caus
     };
     await set(true);
     await until("plain health is 503", async () => !(await isPlainOk()), NAMED_WITHIN_MS, ASK_EVERY_MS);
-    await until("new sessions answer", async () => (await askHealth()).ok, NAMED_WITHIN_MS, ASK_EVERY_MS);
+    // A connection that has not noticed yet that its session ended costs the call that gets it: several ask at once.
+    const allAnswer = async () => (await Promise.all(Array.from({ length: 8 }, askHealth))).every(({ ok }) => ok);
+    await until("new sessions answer", allAnswer, NAMED_WITHIN_MS, ASK_EVERY_MS);
     await expectNamed(/^The database is read-only: .*disk/, () => set(false));
     connection.release();
     await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
