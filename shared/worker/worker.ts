@@ -247,7 +247,7 @@ export const COMMON_LIMITS = {
   claimEveryMs: 100,
   /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
   heartbeatMs: 300,
-  /** The same of a process that has had no work for quietAfterMs: it costs a tenth, and looks every 20 ms (wait_for_due). */
+  /** The same of a process that has had no work for quietAfterMs: a tenth of the calls, and a check every 20 ms (wait_for_due). */
   quietAfterMs: 60_000,
   quiet: { claimEveryMs: 1_000, heartbeatMs: 3_000 },
   /** Results wait this long after a call for others, unless nothing is open. */
