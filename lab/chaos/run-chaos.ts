@@ -1,3 +1,4 @@
+import { PROCESS_NAMES } from "../../local/stack/describe-children.ts";
 import type { Workers } from "../../local/stack/stack-settings.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import { pause } from "../../shared/platform/retry.ts";
@@ -65,6 +66,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     await waitUntilIdle(world, settleSeconds, say);
     say(`${await deleteSomeProjects(world)} projects with outputs were deleted`);
     await waitUntilIdle(world, settleSeconds, say);
+    // Unlike a function, an idle process keeps its heartbeat, and a call that waits.
+    if (options.workers !== "functions")
+      await Promise.all(PROCESS_NAMES.map((name) => world.stack.children.get(name)?.stop()));
     say(`checking the invariants; work that did not end: ${(await describeWork(world)) || "none"}`);
     result.verdicts.push(...(await checkInvariants(world)));
     Object.assign(result.figures, await countAll(world));

@@ -247,9 +247,12 @@ export const COMMON_LIMITS = {
   claimEveryMs: 100,
   /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
   heartbeatMs: 300,
-  /** The same of a process that has had no work for quietAfterMs: it costs a tenth, and looks every 20 ms (wait_for_due). */
+  /**
+   * The same of a process that has had no work for quietAfterMs: a fifth of the calls, and a check every 10 ms (wait_for_due). A call that
+   * waited for as long as slowCallMs would count as slow.
+   */
   quietAfterMs: 60_000,
-  quiet: { claimEveryMs: 1_000, heartbeatMs: 3_000 },
+  quiet: { claimEveryMs: 500, heartbeatMs: 1_500 },
   /** Results wait this long after a call for others, unless nothing is open. */
   recordAfterMs: 20,
   /** The longest pause between two calls while the last work ends: leases are renewed with each. */

@@ -7,7 +7,7 @@ import { insertProjects, register } from "../support/receiver/register.ts";
 import { expectSoundDeliveries, isDelivered, letLeaseRunOut, untilStories } from "../support/receiver/story.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
-import { untilNobodyLooks } from "../support/stack/restarts.ts";
+import { letLeaseRunOut as letTaskLeaseRunOut, untilNobodyLooks } from "../support/stack/restarts.ts";
 import { startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
 import { until } from "../support/until.ts";
 
@@ -118,6 +118,7 @@ describe.each([
     expect(await process.ended).toBe("SIGKILL");
     await stack.setRunDelay(0);
     await stack.passTimeAtProvider(60);
+    await letTaskLeaseRunOut(stack.sql, held.predictionId);
     const next = await maker.start("first-frame", { prompt: promptWith() });
     for (const made of [held, next]) expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
     expect(await providerRuns(prompt, stack)).toHaveLength(1);
