@@ -62,6 +62,12 @@ export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; t
   };
 }
 
+/**
+ * Of the headers of one video, at most so much is read and kept: 20 minutes of video have less. A worker copies 36 files at once, and has
+ * 256 MB for all.
+ */
+export const MAX_HEADER_BYTES = 1024 * 1024;
+
 /** The number of bytes that detectMedia needs: the names of an AVIF or WebM are within them. */
 export const SIGNATURE_BYTES = 64;
 

@@ -1,6 +1,7 @@
 import {
   chooseDuration,
   collectBytes,
+  MAX_HEADER_BYTES,
   type MediaFacts,
   type MediaReader,
   type Size,
@@ -9,8 +10,6 @@ import {
   UnusableMedia,
 } from "./media.ts";
 
-/** Of all `moov` and `moof` that are read: they list every sample, an hour of video takes a few megabytes. */
-const MAX_HEADER_BYTES = 8 * 1024 * 1024;
 /** In a file, with those in boxes: an hour in fragments of a second has half as many. The 25 million of a hostile file would take 20 s. */
 const MAX_BOXES_IN_ALL = 100_000;
 /** What of a file may still be read. */
@@ -25,6 +24,7 @@ type Budget = { boxes: number; bytes: number };
 export function createMp4Reader(): MediaReader {
   const header = new DataView(new ArrayBuffer(16));
   let headerFilled = 0;
+  // Each `moov` and `moof` lists its samples: MAX_HEADER_BYTES are for all of them.
   const budget: Budget = { boxes: MAX_BOXES_IN_ALL, bytes: MAX_HEADER_BYTES };
   let type = "";
   /** Remaining bytes of the present box; Infinity when it extends to the end of the file. */

@@ -1,6 +1,7 @@
 import {
   chooseDuration,
   collectBytes,
+  MAX_HEADER_BYTES,
   type MediaReader,
   type Size,
   shownSize,
@@ -8,8 +9,6 @@ import {
   UnusableMedia,
 } from "./media.ts";
 
-/** The headers that are kept have some kilobytes. */
-const MAX_HEADER_BYTES = 1024 * 1024;
 /** In one element: a megabyte of empty ones would take 50 MB. */
 const MAX_ELEMENTS = 10_000;
 /** In a file: an hour of video has fewer. The 13 million of a hostile file would take 5 s. */
