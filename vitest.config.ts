@@ -40,7 +40,7 @@ const lab = project("lab", tests("lab"));
 /** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. Its limit: a film with dozens of restarts. */
 const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
 
-/** The engine's promises once more, with `npm run worker` in place of the workers' functions (local/stack/stack-settings.ts). */
+/** Films, webhooks and kills once more, with `npm run worker` in place of the workers' functions. */
 const byProcess = project(
   "stack with worker processes",
   [

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { functionEnvironments, readEnvironment } from "../shared/platform/environment.ts";
 import { readUrl } from "./direct-database.ts";
 
-export const WORKER_NAMES = ["generate", "deliver"] as const;
+const WORKER_NAMES = ["generate", "deliver"] as const;
 export type WorkerName = (typeof WORKER_NAMES)[number];
 
 const generate = functionEnvironments["keyframe-generate"];

@@ -887,7 +887,7 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p 
+    select p.* into created from keyframe.projects p
     where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
     perform keyframe_private.raise_if(not found, 'not_found',
       'The project this Idempotency-Key created has been deleted since. Send a new key.');
@@ -3101,7 +3101,7 @@ begin
         return false;
       end if;
       if row_now.provider_prediction_id = run then
-        perform set_config('synchronous_commit', 'off', true); -- what a crash takes, the next callback or poll says again
+        perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then

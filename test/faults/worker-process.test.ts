@@ -11,8 +11,8 @@ import { letLeaseRunOut as letTaskLeaseRunOut, untilNobodyLooks } from "../suppo
 import { startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
 import { until } from "../support/until.ts";
 
-// `npm run worker` beside the functions. That the engine keeps its promises with processes in their place: `npm run ok`, which runs
-// other files with KEYFRAME_TEST_WORKERS.
+// `npm run worker` beside the functions. Films, webhooks and kills with processes in their place: vitest.config.ts lists
+// the files that `npm run ok` runs so.
 const FUNCTIONS = ["keyframe-generate", "keyframe-deliver"];
 let stack: OwnStack;
 let loginUrl: string;

@@ -24,6 +24,7 @@ export const GUIDES: Guide[] = [
   page("client", "Typed client", true, "client/README.md"),
   page("webhooks", "Receive webhooks", true, "docs/receive-webhooks.md"),
   page("realtime", "Realtime"),
+  page("engines", "Workflow engines"),
   page("simulator", "Simulator"),
   page("models", "Models"),
   page("install", "Install in an app"),

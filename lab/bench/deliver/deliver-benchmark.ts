@@ -19,7 +19,6 @@ const QUICK = { rounds: 1, events: 1_000, warmUp: 500, inARow: 10, afterQuiet: 1
 /** After this the workers have ended, and pg_net sends at once. */
 const QUIET_MS = 4_000;
 
-/** A worker in a process of its own would be one more. */
 type Ways = Record<"keyframe" | "graphile" | "pgBoss" | "bareGraphile", Way>;
 type Measured = Record<keyof Ways, number[]>;
 
@@ -137,7 +136,8 @@ async function measureLatency({ quick, progress }: BenchContext, scene: Scene, w
         caption: "one event, from COMMIT to received, ms",
         columns: ["p50 in a row", "p95 in a row", "after quiet"],
         rows: listOf(ways).map(([key, { name }]) => ({
-          ...{ name, cells: [at(row[key], 0.5), at(row[key], 0.95), spreadOf(quiet[key])] },
+          name,
+          cells: [at(row[key], 0.5), at(row[key], 0.95), spreadOf(quiet[key])],
         })),
       },
     ],

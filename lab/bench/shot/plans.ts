@@ -30,7 +30,7 @@ const EGRESS_GB = 3 * IMAGE_GB + STORED_GB;
 const DAYS = 30;
 /** Half of the two that Micro shares with others. */
 const BUSY_CORES = 1;
-/** Shots a day for the row of what more costs. */
+/** Shots a day in the row that prices what a plan does not include. */
 const MANY = 1_000;
 
 const round = (value: number) => Math.round(value).toLocaleString("en-US");
@@ -53,7 +53,8 @@ export function shotTables({ api, kicks, callbacks, deliveries, usd, ...cost }: 
     };
   });
   const row = (name: string, cell: (one: (typeof carried)[number]) => number | string | null) => ({
-    ...{ name, cells: carried.map(cell) },
+    name,
+    cells: carried.map(cell),
   });
   const shots = ({ calls, egress }: (typeof carried)[number]) => Math.min(calls, egress);
   return [
@@ -86,7 +87,7 @@ export function shotTables({ api, kicks, callbacks, deliveries, usd, ...cost }: 
         },
         {
           name: "Postgres' processor time, ms",
-          cells: [postgresMs, "computed from the measured of frames, reads and deliveries"],
+          cells: [postgresMs, "computed from what frames, reads and deliveries took"],
         },
         {
           name: "in the database, kB",

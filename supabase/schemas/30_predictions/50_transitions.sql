@@ -293,7 +293,7 @@ begin
         return false;
       end if;
       if row_now.provider_prediction_id = run then
-        perform set_config('synchronous_commit', 'off', true); -- what a crash takes, the next callback or poll says again
+        perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
