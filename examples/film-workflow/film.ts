@@ -140,8 +140,8 @@ async function make<S extends Step>(
     }
     const takes = ended.filter(({ status }) => status === "succeeded").map(({ predictionId }) => predictionId);
     if (takes.length > 0) return takes;
-    const [error] = ended.map((each) => each.error);
-    if (round === MAX_ROUNDS || !error?.retryable) throw new TerminalError(`${shot}: ${error?.message ?? "canceled"}`);
+    const final = ended.find(({ error }) => !error?.retryable) ?? (round === MAX_ROUNDS ? ended[0] : undefined);
+    if (final !== undefined) throw new TerminalError(`${shot}: ${final.error?.message ?? "canceled"}`);
   }
 }
 
