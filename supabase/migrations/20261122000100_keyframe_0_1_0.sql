@@ -3100,9 +3100,6 @@ begin
       if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
-      if row_now.provider_prediction_id = run then
-        perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
-      end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
@@ -3220,6 +3217,9 @@ begin
     update keyframe_private.provider_submits s set cancel_due_at = now()
     where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  if provider_status = 'processing' and row_now.provider_prediction_id = run and attempt_without_run is null then
+    perform set_config('synchronous_commit', 'off', true); -- what a crash takes, the next callback or poll says again
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
     coalesce(make_interval(secs => poll_after_seconds), keyframe_private.poll_interval()), failure, stage, output_files)
@@ -5804,10 +5804,10 @@ create function keyframe_worker.exchange_deliveries(
   at timestamptz default now(), one_by_one boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
-  asked keyframe_private.claim_request := jsonb_populate_record(row('{}', 0, 8, 2000000, 10)::keyframe_private.claim_request, claim);
+  asked keyframe_private.claim_request;
   recorded integer := 0;
   unrecorded jsonb := '[]';
-  done uuid[];
+  done uuid[] := '{}';
   claimed json;
   claim_error text;
 begin
@@ -5821,10 +5821,6 @@ begin
     -- What is recorded is no longer being sent.
     done := array(
       select (r ->> 'id')::uuid from jsonb_array_elements(results) r except select (u ->> 'id')::uuid from jsonb_array_elements(unrecorded) u);
-    asked.lanes := array(
-      select row(l.lane_id, l.token, array(select s from unnest(l.sending) s where s <> all (done)), l.room, l.most,
-        l.pause_ms)::keyframe_private.leased_lane
-      from unnest(asked.lanes) l);
   end if;
   begin
     if keyframe_private.is_out_of_time() then
@@ -5833,6 +5829,11 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
+    asked := jsonb_populate_record(row('{}', 0, 8, 2000000, 10)::keyframe_private.claim_request, claim);
+    asked.lanes := array(
+      select row(l.lane_id, l.token, array(select s from unnest(l.sending) s where s <> all (done)), l.room, l.most,
+        l.pause_ms)::keyframe_private.leased_lane
+      from unnest(asked.lanes) l);
     claimed := keyframe_private.claim_deliveries(asked, at, one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
@@ -6142,7 +6143,8 @@ begin
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
   -- The deletion of the endpoint and its other recoveries wait.
-  perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
+  perform from keyframe.webhook_endpoints e
+  where e.id = recover_webhook_endpoint.endpoint_id and keyframe_private.is_own(e.owner_id) for key share;
   endpoint := keyframe_private.own_endpoint(endpoint_id);
   perform keyframe_private.take_lock('recovery', endpoint.id);
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)

@@ -292,9 +292,6 @@ begin
       if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
-      if row_now.provider_prediction_id = run then
-        perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
-      end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
@@ -412,6 +409,9 @@ begin
     update keyframe_private.provider_submits s set cancel_due_at = now()
     where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  if provider_status = 'processing' and row_now.provider_prediction_id = run and attempt_without_run is null then
+    perform set_config('synchronous_commit', 'off', true); -- what a crash takes, the next callback or poll says again
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
     coalesce(make_interval(secs => poll_after_seconds), keyframe_private.poll_interval()), failure, stage, output_files)

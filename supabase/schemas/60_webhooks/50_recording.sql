@@ -129,10 +129,10 @@ create function keyframe_worker.exchange_deliveries(
   at timestamptz default now(), one_by_one boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
-  asked keyframe_private.claim_request := jsonb_populate_record(row('{}', 0, 8, 2000000, 10)::keyframe_private.claim_request, claim);
+  asked keyframe_private.claim_request;
   recorded integer := 0;
   unrecorded jsonb := '[]';
-  done uuid[];
+  done uuid[] := '{}';
   claimed json;
   claim_error text;
 begin
@@ -146,10 +146,6 @@ begin
     -- What is recorded is no longer being sent.
     done := array(
       select (r ->> 'id')::uuid from jsonb_array_elements(results) r except select (u ->> 'id')::uuid from jsonb_array_elements(unrecorded) u);
-    asked.lanes := array(
-      select row(l.lane_id, l.token, array(select s from unnest(l.sending) s where s <> all (done)), l.room, l.most,
-        l.pause_ms)::keyframe_private.leased_lane
-      from unnest(asked.lanes) l);
   end if;
   begin
     if keyframe_private.is_out_of_time() then
@@ -158,6 +154,11 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
+    asked := jsonb_populate_record(row('{}', 0, 8, 2000000, 10)::keyframe_private.claim_request, claim);
+    asked.lanes := array(
+      select row(l.lane_id, l.token, array(select s from unnest(l.sending) s where s <> all (done)), l.room, l.most,
+        l.pause_ms)::keyframe_private.leased_lane
+      from unnest(asked.lanes) l);
     claimed := keyframe_private.claim_deliveries(asked, at, one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then

@@ -291,7 +291,8 @@ begin
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
   -- The deletion of the endpoint and its other recoveries wait.
-  perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
+  perform from keyframe.webhook_endpoints e
+  where e.id = recover_webhook_endpoint.endpoint_id and keyframe_private.is_own(e.owner_id) for key share;
   endpoint := keyframe_private.own_endpoint(endpoint_id);
   perform keyframe_private.take_lock('recovery', endpoint.id);
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)

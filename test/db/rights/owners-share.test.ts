@@ -101,6 +101,25 @@ describe("two calls of an owner are being answered, as many as may be", () => {
   });
 });
 
+test("an owner's transaction holds all that is theirs → a stranger's request about it is refused without waiting", async () => {
+  const scene = await addScene(db, world.owner);
+  const stranger = await db.addUser();
+  await db.sql.begin(async (sql) => {
+    for (const table of ["projects", "films", "predictions", "webhook_endpoints", "webhook_deliveries"])
+      await sql.unsafe(`select from keyframe.${table} where owner_id = $1 for update`, [world.owner]);
+    for (const [name, { args }] of Object.entries(REQUESTS)) {
+      const given = Object.entries(args(scene));
+      if (!given.some(([argument]) => argument.endsWith("_id"))) continue;
+      const asked = db.asUser(stranger, async (session) => {
+        await session`set local lock_timeout = '1s'`; // of those that have none of their own
+        const list = given.map(([argument], i) => `${argument} => $${i + 1}`);
+        return await session.unsafe(`select keyframe.${name}(${list})`, given.map(([, value]) => value) as never[]);
+      });
+      expect([name, (await refusalOf(asked)).message]).toEqual([name, "not_found"]);
+    }
+  });
+});
+
 describe("what a request costs", () => {
   const taken = async (name: string, args: Record<string, string | number | boolean | null> = {}, rate = "read") => {
     await db.sql`delete from keyframe_private.rate_buckets`;

@@ -163,3 +163,11 @@ test("no lane can be claimed → the results are recorded all the same, and the 
     expect(await readDelivery(sql, scene.delivery)).toMatchObject({ status: "delivered" });
   });
 });
+
+test("a claim that makes no sense → the results are recorded all the same, and the answer says why", async () => {
+  const claim = { lanes: [{ lane_id: "none", sending: [] }], max_lanes: 1 };
+  const [row] = await db.sql`
+    select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(claim)}::text::jsonb) as answer`;
+  expect(row?.answer).toMatchObject({ recorded: 3, unrecorded: [], claim: null, claim_error: "22P02" });
+  expect(await readDelivery(db.sql, scene.delivery)).toMatchObject({ status: "delivered" });
+});

@@ -12,7 +12,7 @@ import {
   type Saying,
   submitsOf,
 } from "../../support/database/calls.ts";
-import { type Status, useWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { seedPrediction, seedSubmit, type Status, useWorld } from "../../support/database/predictions.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
@@ -61,6 +61,20 @@ test("progress of the run that is followed → its commit does not wait for the 
   expect(await waits({ ...said, progress: 0.1 })).toBe("off");
   expect(await waits({ ...said, status: "succeeded" })).toBe("on");
   expect(await waits({ id: queued, run: newRun() })).toBe("on");
+});
+
+test("progress that also says of a submit that it has no run → waits for the disk: money is released", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+  const { owner: owner_id, project: project_id } = world;
+  await seedSubmit(db.sql, { owner_id, project_id, prediction_id: id, attempt: 2, submitted_at: new Date() });
+  await db.sql`update keyframe.predictions set attempt = 2 where id = ${id}`;
+  await db.sql.begin(async (sql) => {
+    expect(await providerSays(sql, { id, run: run ?? "", progress: 0.1, attemptWithoutRun: 2 })).toBe("recorded");
+    const [row] = await sql`
+      select current_setting('synchronous_commit') as waits, s.cost_state
+      from keyframe_private.provider_submits s where s.prediction_id = ${id} and s.attempt = 2`;
+    expect(row).toEqual({ waits: "on", cost_state: "released" });
+  });
 });
 
 test("the same callback again, 10 times at once and once it has failed → recorded once, then nothing changes", async () => {
