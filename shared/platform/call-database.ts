@@ -46,7 +46,8 @@ export function createCallDatabase(
   const client = new PostgrestClient(`${url}/rest/v1`, options);
   return async (called, args) => {
     const { data, error, status } = await client.rpc(called, args).abortSignal(AbortSignal.timeout(timeoutMs));
-    if (error) throw new DatabaseError(called, status, error.code ?? "");
+    // Status 0 is fetch's own refusal, without row data.
+    if (error) throw new DatabaseError(called, status, error.code ?? "", status === 0 ? error.message : undefined);
     return data as unknown; // the client's types say any
   };
 }
