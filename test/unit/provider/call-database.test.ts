@@ -55,6 +55,11 @@ test.each([
 const broken = () => new Response(new ReadableStream({ start: (controller) => controller.error(new Error("reset")) }));
 test.each<[string, () => Response | Promise<Response>, string, number?]>([
   ["no connection", () => Promise.reject(new TypeError("connection refused")), "connection refused"],
+  [
+    "an unknown host",
+    () => Promise.reject(new TypeError("fetch failed", { cause: new Error("no such host at https://p.example") })),
+    "because of Error: no such host at [address]",
+  ],
   ["no answer in time", () => new Promise<Response>(() => undefined), "TimeoutError", 1],
   ["an answer that stops in the middle", broken, "reset"],
 ])("%s → DatabaseError with status 0 and why", async (_what, answer, why, timeoutMs) => {
