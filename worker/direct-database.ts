@@ -88,18 +88,18 @@ const reasonOf = (error: unknown): string => {
 };
 
 type Tls = false | { rejectUnauthorized: boolean };
-const TLS: Record<string, Tls> = {
-  disable: false,
-  require: { rejectUnauthorized: false },
-  "verify-full": { rejectUnauthorized: true },
-};
+const TLS = new Map<string, Tls>([
+  ["disable", false],
+  ["require", { rejectUnauthorized: false }],
+  ["verify-full", { rejectUnauthorized: true }],
+]);
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/;
 
 /** Throws a sentence without the URL, which has a password. */
 export function readUrl(url: URL) {
   const mode = url.searchParams.get("sslmode") ?? (LOOPBACK.test(url.hostname) ? "disable" : "require");
-  const ssl = TLS[mode];
-  if (ssl === undefined) throw new Error(`its sslmode must be ${Object.keys(TLS).join(", ")}`);
+  const ssl = TLS.get(mode);
+  if (ssl === undefined) throw new Error(`its sslmode must be ${[...TLS.keys()].join(", ")}`);
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
     port: Number(url.port || 5432),

@@ -66,13 +66,13 @@ async function main(): Promise<number> {
     const { KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocal } = deliver;
     workers.push({ name: "deliver", ...createDeliver({ allowLocal, callDatabase, log, isProcess: true }) });
   }
-  const server = health && serveHealth(workers, health);
+  if (health) serveHealth(workers, health);
   log.info("worker_started", {
     workers: workers.map(({ name }) => name),
     database: database instanceof URL ? "connection" : "data_api",
   });
   await Promise.all(workers.map(({ stay }) => stay(stop)));
-  await Promise.all([server?.shutdown(), ...ends.map((end) => end())]);
+  await Promise.all(ends.map((end) => end()));
   log.info("worker_ended");
   return 0;
 }

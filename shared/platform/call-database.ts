@@ -46,10 +46,14 @@ export function createCallDatabase(
   const client = new PostgrestClient(`${url}/rest/v1`, options);
   return async (called, args) => {
     const { data, error, status } = await client.rpc(called, args).abortSignal(AbortSignal.timeout(timeoutMs));
-    if (error) throw new DatabaseError(called, status, error.code ?? "");
+    if (error) throw new DatabaseError(called, status, error.code ?? "", status === 0 ? whyNone(error) : undefined);
     return data as unknown; // the client's types say any
   };
 }
+
+/** Why fetch has no answer, which is without row data. The client gives fetch's own cause in the details. */
+const whyNone = ({ details, message }: { details: string; message: string }): string =>
+  /Caused by: (.+)/.exec(details)?.[1] ?? message;
 
 /** The call changed nothing: another transaction has the lock (lock_timeout) or conflicted with it. */
 const CONFLICT = /^(55P03|40001|40P01)$/;

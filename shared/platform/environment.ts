@@ -25,11 +25,19 @@ export const httpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http or https address" })
   .transform((url) => url.replace(/\/+$/, ""));
 
+/** What a header can carry: a refusal of fetch would print the value. */
+const credential = z.string().regex(/^[!-~]+$/, "must be printable ASCII without spaces");
+
 /** A JSON object of keys by name, read as its key `default`. */
 const apiKeys = jsonText
   .pipe(
     z.looseObject(
-      { default: z.string({ error: "must have a key named default" }).min(1, "must have a key named default") },
+      {
+        default: z
+          .string({ error: "must have a key named default" })
+          .min(1, { error: "must have a key named default", abort: true })
+          .pipe(credential),
+      },
       { error: "must be an object of keys" },
     ),
   )
@@ -129,7 +137,7 @@ export const functionEnvironments = {
     SUPABASE_URL: httpUrl,
     SUPABASE_SECRET_KEYS: supabaseSecretKeys,
     KEYFRAME_KICK_SECRET: webhookSecret,
-    KEYFRAME_REPLICATE_API_TOKEN: z.string().min(1),
+    KEYFRAME_REPLICATE_API_TOKEN: credential,
     KEYFRAME_REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
     KEYFRAME_REPLICATE_OUTPUT_HOSTS: outputHosts.prefault("replicate.delivery"),
     /** Where the provider reaches the platform. Default: SUPABASE_URL if it is https, otherwise polling and the provider's Files API. */

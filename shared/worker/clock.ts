@@ -22,7 +22,7 @@ export function createAlarm(clock: Clock) {
     ring: () => wake(),
     sleep: (ms: number): Promise<void> =>
       new Promise((resolve) => {
-        const cancel = clock.after(ms, resolve);
+        const cancel = clock.after(Math.max(0, ms), resolve);
         wake = () => {
           cancel();
           resolve();

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { providerRuns } from "../support/api/provider.ts";
 import { expectSoundEnd } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { answers, hangs } from "../support/receiver/habits.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { insertProjects, register } from "../support/receiver/register.ts";
 import { expectSoundDeliveries, isDelivered, letLeaseRunOut, untilStories } from "../support/receiver/story.ts";
-import { providerRuns } from "../support/api/provider.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { letLeaseRunOut as letTaskLeaseRunOut, untilNobodyLooks } from "../support/stack/restarts.ts";
 import { startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
@@ -141,4 +141,13 @@ test("SIGTERM while a receiver hangs, and again later → exits at once; the fun
   receiver.behave(answers(200));
   await letLeaseRunOut(stack.sql, webhookId);
   await untilStories(stack.sql, webhookId, "its event is delivered", 1, isDelivered);
+});
+
+test("SIGTERM while a request to its health port never ends → exits 0", async () => {
+  const process = await startProcess();
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: process.port });
+  await connection.write(new TextEncoder().encode("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n"));
+  await connection.read(new Uint8Array(1));
+  process.kill("SIGTERM");
+  expect(await process.ended).toBe(0);
 });

@@ -1,13 +1,15 @@
 import { freePort } from "../../../local/network.ts";
 import { readLines, spawnWithParent } from "../../../local/spawn-with-parent.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
-import type { OwnStack } from "./own-stack.ts";
 import { until } from "../until.ts";
+import type { OwnStack } from "./own-stack.ts";
 
 /** `npm run worker` without npm, beside the functions of a stack. */
 export type WorkerProcess = {
   /** What it has printed. */
   lines: readonly string[];
+  /** Of its health. */
+  port: number;
   health(): Promise<{ status: number; body: unknown }>;
   kill(signal: Deno.Signal): void;
   /** Its exit code, or the signal that ended it. */
@@ -65,5 +67,5 @@ export async function startWorkerProcess(
       // It has ended already.
     }
   };
-  return { lines, health, kill, ended };
+  return { lines, port, health, kill, ended };
 }

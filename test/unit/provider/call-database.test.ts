@@ -5,6 +5,7 @@ import {
   DatabaseError,
   repeatConflicts,
 } from "../../../shared/platform/call-database.ts";
+import { describeError } from "../../../shared/platform/log.ts";
 
 type Sent = { url: string; headers: Headers; body: string; isBlob: boolean };
 
@@ -52,13 +53,20 @@ test.each([
 });
 
 const broken = () => new Response(new ReadableStream({ start: (controller) => controller.error(new Error("reset")) }));
-test.each<[string, () => Response | Promise<Response>, number?]>([
-  ["no connection", () => Promise.reject(new TypeError("connection refused"))],
-  ["no answer in time", () => new Promise<Response>(() => undefined), 1],
-  ["an answer that stops in the middle", broken],
-])("%s → DatabaseError with status 0", async (_what, answer, timeoutMs) => {
+test.each<[string, () => Response | Promise<Response>, string, number?]>([
+  ["no connection", () => Promise.reject(new TypeError("connection refused")), "connection refused"],
+  [
+    "an unknown host",
+    () => Promise.reject(new TypeError("fetch failed", { cause: new Error("no such host at https://p.example") })),
+    "because of Error: no such host at [address]",
+  ],
+  ["no answer in time", () => new Promise<Response>(() => undefined), "TimeoutError", 1],
+  ["an answer that stops in the middle", broken, "reset"],
+])("%s → DatabaseError with status 0 and why", async (_what, answer, why, timeoutMs) => {
   const { call } = callAgainst(answer, timeoutMs);
-  await expect(call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
+  const error = await call("claim_predictions", {}).catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ status: 0, code: "" });
+  expect(describeError(error)).toContain(why);
 });
 
 describe("a call that conflicts with another transaction", () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { serveHealth } from "../../../worker/health.ts";
 import { readWorkerSettings } from "../../../worker/settings.ts";
 
 const good: Record<string, string> = {
@@ -39,9 +40,13 @@ test.each([
 test.each([
   ["SUPABASE_URL", "geheim"],
   ["SUPABASE_SECRET_KEYS", "geheim"],
+  ["SUPABASE_SECRET_KEYS", '{"default":"geheim\\n"}'],
+  ["SUPABASE_SECRET_KEYS", '{"default":"geheim✓"}'],
+  ["KEYFRAME_REPLICATE_API_TOKEN", "r8_\ngeheim"],
   ["SUPABASE_DB_URL", "https://x:geheim@db.example"],
   ["SUPABASE_DB_URL", "postgres:geheim"],
   ["SUPABASE_DB_URL", "postgres://x:geheim@db.example/?sslmode=prefer"],
+  ["SUPABASE_DB_URL", "postgres://x:geheim@db.example/?sslmode=constructor"],
   ["KEYFRAME_WORKER_PORT", "geheim"],
   ["KEYFRAME_WORKER_PORT", "65536"],
   ["KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://geheim/path"],
@@ -52,4 +57,11 @@ test.each([
 
 test("--only with another name → refused with the names that there are", () => {
   expect(() => read({ only: "api" })).toThrow('--only must be generate or deliver, not "api".');
+});
+
+test("a health address that is taken → refused with that address", async () => {
+  const server = serveHealth([], { hostname: "127.0.0.1", port: 0 });
+  const taken = { hostname: "127.0.0.1", port: server.addr.port };
+  expect(() => serveHealth([], taken)).toThrow(`--port 127.0.0.1:${taken.port}: Address already in use`);
+  await server.shutdown();
 });

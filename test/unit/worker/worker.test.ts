@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createLog } from "../../../shared/platform/log.ts";
+import { createAlarm } from "../../../shared/worker/clock.ts";
 import { createWorker, COMMON_LIMITS as L, type WorkerLimits } from "../../../shared/worker/worker.ts";
 import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { GENERATE_LIMITS } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
@@ -447,4 +448,15 @@ describe("a process that stays", () => {
     expect(queue.now()).toBeLessThan(10_000 + 2 * L.maxDelayMs);
     expect(queue.answeredMsAgo()).toBe(Number.POSITIVE_INFINITY);
   });
+});
+
+test("a pause whose end has passed meanwhile → no timer below zero, of which the runtime would print a warning", async () => {
+  const asked: number[] = [];
+  const after = (ms: number, call: () => void) => {
+    asked.push(ms);
+    call();
+    return () => undefined;
+  };
+  await createAlarm({ now: () => 0, after }).sleep(-0.3);
+  expect(asked).toEqual([0]);
 });
