@@ -5,7 +5,7 @@ import type { Prediction, PredictionRef, Step, StepBody } from "keyframe-client"
 
 /** What to film. The film itself is made before: its id is the workflow's, and Keyframe's events name it. */
 export type Script = {
-  /** The film's owner. Whoever submits the workflow has checked that this user asks for it. */
+  /** The film's owner. The backend that submits the workflow has checked that this user asks for it. */
   userId: string;
   /** The picture with which the film begins. */
   opening: string;

@@ -411,7 +411,7 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   if provider_status = 'processing' and row_now.provider_prediction_id = run and attempt_without_run is null then
-    perform set_config('synchronous_commit', 'off', true); -- what a crash takes, the next callback or poll says again
+    perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
     coalesce(make_interval(secs => poll_after_seconds), keyframe_private.poll_interval()), failure, stage, output_files)
