@@ -7,7 +7,7 @@ import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiv
 import { insertProjects, register } from "../support/receiver/register.ts";
 import { expectSoundDeliveries, isDelivered, letLeaseRunOut, untilStories } from "../support/receiver/story.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
-import { untilNobodyLooks } from "../support/stack/restarts.ts";
+import { letLeaseRunOut as letTaskLeaseRunOut, untilNobodyLooks } from "../support/stack/restarts.ts";
 import { startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
 import { until } from "../support/until.ts";
 
@@ -29,11 +29,18 @@ afterEach(async () => {
     process.kill("SIGKILL");
     await process.ended;
   }
-  for (const name of FUNCTIONS) stack.child(name).kill("SIGCONT");
+  thawFunctions();
   for (const receiver of receivers.splice(0)) await receiver.close();
   await stack.setRunDelay(0);
 });
 afterAll(() => stack.stop());
+
+function freezeFunctions(): void {
+  for (const name of FUNCTIONS) stack.child(name).kill("SIGSTOP");
+}
+function thawFunctions(): void {
+  for (const name of FUNCTIONS) stack.child(name).kill("SIGCONT");
+}
 
 async function startProcess(databaseUrl?: string): Promise<WorkerProcess> {
   await untilNobodyLooks(stack.sql);
@@ -58,7 +65,7 @@ describe.each([
 ])("by %s", (_way, databaseUrl) => {
   test("the functions are frozen: a first frame → stored and its event delivered by the process, whose health is 200", async () => {
     const process = await startProcess(databaseUrl());
-    for (const name of FUNCTIONS) stack.child(name).kill("SIGSTOP");
+    freezeFunctions();
     const { maker, receiver, webhookId, prompt } = await makeScene();
     const made = await maker.start("first-frame", { prompt });
     expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
@@ -108,17 +115,25 @@ describe.each([
     expect(await countKicks()).toBeGreaterThan(0);
   });
 
-  test("kill -9 → the functions are kicked for what comes next, and do it", async () => {
+  test("kill -9 → the functions are kicked for what comes next, and take over what it held when its leases end", async () => {
     const process = await startProcess(databaseUrl());
+    freezeFunctions();
     const { maker, receiver, webhookId, prompt } = await makeScene();
+    await stack.setRunDelay(60_000);
+    const held = await maker.start("first-frame", { prompt });
+    await until("its run is on its way", async () => (await providerRuns(prompt, stack)).length === 1);
     process.kill("SIGKILL");
     expect(await process.ended).toBe("SIGKILL");
     // A call of the dead process that still waits in the database would lease what is started meanwhile, for 90 s.
     await untilNobodyLooks(stack.sql);
-    const made = await maker.start("first-frame", { prompt });
-    expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
+    await stack.setRunDelay(0);
+    await stack.passTimeAtProvider(60);
+    await letTaskLeaseRunOut(stack.sql, held.predictionId);
+    thawFunctions();
+    const next = await maker.start("first-frame", { prompt: promptWith() });
+    for (const made of [held, next]) expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
     expect(await providerRuns(prompt, stack)).toHaveLength(1);
-    await untilStories(stack.sql, webhookId, "its event is delivered", 1, isDelivered);
+    await untilStories(stack.sql, webhookId, "both events are delivered", 2, isDelivered);
     await expectSoundDeliveries(stack.sql, webhookId, receiver);
     expect(await countKicks()).toBeGreaterThan(0);
   });
