@@ -33,7 +33,7 @@ type Controls = {
   negativePrompt: string;
   /**
    * Where a video starts, or whose look a last frame keeps: a first or last frame of any of the caller's projects. Default: the selected
-   * one, else the latest. Null for a last frame: none.
+   * one, else the latest. Null: none; a video is then made from the text and the reference images.
    */
   firstFramePredictionId: string;
   /** An uploaded image, instead of firstFramePredictionId. */
@@ -74,7 +74,10 @@ export type ModelControl = {
   default?: Value | undefined;
   /** For texts: the maximum, in characters. */
   maxLength?: number | undefined;
+  /** The model makes nothing without this image. */
   required?: boolean | undefined;
+  /** For referenceImages: the frames of a video count towards max. */
+  countsFrames?: boolean | undefined;
   /** Controls that must be used too. */
   needs?: string[] | undefined;
   /** Controls that cannot be used with it. */

@@ -25,7 +25,7 @@ export const controls = {
   negativePrompt: control(text(1, 4000), "What to avoid."),
   firstFramePredictionId: control(
     id,
-    "A first or last frame from any of your projects. A video starts at it; a last frame keeps its look. Default: the project's selected first frame, else the latest that succeeded. Null, for a last frame only: none.",
+    "A first or last frame from any of your projects. A video starts at it; a last frame keeps its look. Default: the project's selected first frame, else the latest that succeeded. Null: none; then a video is made from the text and the reference images, in `aspectRatio`.",
   ),
   firstFrameImagePath: control(imagePath, "An uploaded image, instead of firstFramePredictionId."),
   lastFramePredictionId: control(
@@ -93,7 +93,11 @@ export const modelControl = z
     max: z.number().optional().meta({ description: "The largest value; for referenceImages, the maximum number." }),
     default: value.optional().meta({ description: "Used when a start leaves it out." }),
     maxLength: z.int().optional().meta({ description: "For texts: the maximum, in characters." }),
-    required: z.boolean().optional(),
+    required: z.boolean().optional().meta({ description: "The model makes nothing without this image." }),
+    countsFrames: z
+      .boolean()
+      .optional()
+      .meta({ description: "For referenceImages: the frames of a video count towards max." }),
     needs: names.meta({ description: "Controls that must be used too." }),
     excludes: names.meta({ description: "Controls that cannot be used with it." }),
     forces: forced.optional().meta({ description: "The values that other controls get when this one is used." }),

@@ -1408,6 +1408,7 @@ returns table (key text, kinds text[], shape text, element text) language sql im
     ('required', '{image}', 'true or false', null),
     ('list', '{images}', 'true or false', null),
     ('max', '{images}', 'a positive integer', null),
+    ('countsFrames', '{images}', 'true or false', null),
     ('values', '{choice}', 'a list or an object', 'a text, a number, true or false'),
     ('order', '{choice}', 'a list', 'a text'),
     ('min', '{choice}', 'an integer', null),
@@ -1480,7 +1481,6 @@ begin
     union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
       where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
     union all select 'controls.prompt is missing.' where not controls ? 'prompt'
-    union all select 'controls.firstFrame is missing.' where not controls ? 'firstFrame' and shape_mistakes.step = 'video'
     union all select case when c.kind is not null then c.path || ' must be an object.' else
         format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step,
           (select string_agg(k.name, ', ') from known k)) end
@@ -1527,7 +1527,8 @@ begin
       from (
         select 'fixed' || e.at as path, e.key as field, null as name from keyframe_private.json_entries(fixed) e
         union all select o.path || '.field', o.item ->> 'field', o.name from control o) f
-      join control c on c.item ->> 'field' = f.field and (f.name is null or c.name < f.name)
+      -- A control that is left out beside images may have a fixed value for them.
+      join control c on c.item ->> 'field' = f.field and (f.name is null and not c.item ? 'omitWith' or c.name < f.name)
     union all select c.path || '.min must not be greater than max.' from control c
       where (c.item ->> 'min')::numeric > (c.item ->> 'max')::numeric
     union all select c.path || '.list must be true: the model takes several images.' from control c
@@ -1799,8 +1800,6 @@ create table keyframe.predictions (
   constraint frames_are_predictions check (
     input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
     and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
-  constraint video_has_a_first_frame check (step <> 'video'
-    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
   constraint first_frame_builds_on_no_frame check (step <> 'first-frame'
     or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
   constraint only_video_has_a_last_frame check (step = 'video'
@@ -1981,9 +1980,10 @@ comment on function keyframe_private.images_of is 'The images that an input name
 create function keyframe_private.has_images(input jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input ->> 'lastFramePredictionId',
+    input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image. A last frame comes only beside a first frame.';
+comment on function keyframe_private.has_images is 'Whether an input has an image.';
 
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -2345,20 +2345,12 @@ begin
 end $$;
 comment on function keyframe_private.describe_control is 'What a control takes, for a sentence: "5 or 10".';
 
-create function keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb default null)
-returns void language plpgsql stable set search_path = '' as $$
-declare
-  others text;
+create function keyframe_private.without_frame(control text)
+returns text language plpgsql immutable set search_path = '' as $$
 begin
-  select string_agg(m.model, ', ' order by m.position, m.model) into others
-  from keyframe.models m
-  where m.step = chosen.step and m.model <> chosen.model and m.enabled
-    and case when value is null then m.controls ? control_name
-      else keyframe_private.control_takes(m.controls -> control_name, value) end;
-  perform keyframe_private.raise_error('unsupported_input',
-    format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
+  return case when control in ('firstFrame', 'lastFrame') then format(' (%sPredictionId null: no frame)', control) else '' end;
 end $$;
-comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
+comment on function keyframe_private.without_frame is 'How a start leaves out a frame that it did not name, for a sentence.';
 
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
@@ -2371,11 +2363,12 @@ begin
     union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
   loop
     if control.value is null then
-      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
-    elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
-      perform keyframe_private.refuse_input(chosen,
-        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
-        control.name, control.value);
+      perform keyframe_private.raise_error('unsupported_input', format('%s takes no %s.', chosen.model, control.name));
+    elsif control.name <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame'] then -- else it is that of the frames
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s %s no %s (sent: %s).', chosen.model,
+          case when chosen.step = 'video' and control.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
+          control.name, keyframe_private.quote_value(control.value #>> '{}')));
     end if;
   end loop;
 
@@ -2386,24 +2379,23 @@ begin
   loop
     if control.value is null and not control.is_used then
       perform keyframe_private.raise_error('unsupported_input',
-        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+        format('%s needs a %s.', chosen.model, control.name));
     end if;
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
         perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
-          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.',
-            chosen.model, control.name, other));
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out%s.', chosen.model, control.name, other,
+            keyframe_private.without_frame(other)));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
         perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
-          format('%s takes %s only together with %s.', chosen.model, control.name, other));
+          format('%s takes %s only together with %s%s.', chosen.model, control.name, other, keyframe_private.without_frame(control.name)));
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
       and not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen,
-        format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
-        keyframe_private.describe_control(control.rule)), control.name, control.value);
+      perform keyframe_private.raise_error('unsupported_input', format('%s %s: %s takes %s.', control.name,
+        keyframe_private.quote_value(control.value #>> '{}'), chosen.model, keyframe_private.describe_control(control.rule)));
     end if;
   end loop;
 end $$;
@@ -2507,6 +2499,7 @@ returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   asked jsonb := input;
   unwanted text;
+  frame text;
 begin
   perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
@@ -2546,10 +2539,15 @@ begin
   end if;
   if step = 'video' then
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
-    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId' then
       perform keyframe_private.raise_error('frame_not_ready',
-        'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+        'This project has no first frame that succeeded. Generate it, then try again, or send firstFramePredictionId null for a video without one.');
     end if;
+    -- The ratio of a start does not depend on the model.
+    foreach frame in array array['firstFrame', 'lastFrame'] loop
+      perform keyframe_private.require_ratio(coalesce(asked ->> (frame || 'PredictionId'), asked ->> (frame || 'ImagePath')),
+        coalesce(asked ->> 'aspectRatio', project.aspect_ratio));
+    end loop;
   end if;
   return asked;
 end $$;
@@ -2572,23 +2570,21 @@ declare
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
-    case when chosen.step = 'video' then 'firstFrame' end,
+    case when chosen.step = 'video' and first_frame is not null then 'firstFrame' end,
     case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
+  frame_count constant integer := case when chosen.controls #> '{referenceImages,countsFrames}' = 'true'
+    then cardinality(array_remove(used, 'referenceImages')) else 0 end;
 begin
-  if reference_count > most then
-    perform keyframe_private.refuse_input(chosen,
-      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
-      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
-      'referenceImages');
+  if reference_count > 0 and reference_count + frame_count > most then
+    perform keyframe_private.raise_error('unsupported_input',
+      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
+      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
+        when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end));
   end if;
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
-  end if;
-  if chosen.step = 'video' then
-    perform keyframe_private.require_ratio(first_frame, values_asked ->> 'aspectRatio');
-    perform keyframe_private.require_ratio(last_frame, values_asked ->> 'aspectRatio');
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end $$;
@@ -2618,10 +2614,27 @@ begin
 end $$;
 comment on function keyframe_private.choose_model is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
 
+create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
+returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
+declare
+  candidate keyframe.models;
+begin
+  for candidate in select s.* from keyframe_private.successors_of(other_than, now()) s loop
+    begin
+      model := candidate.model;
+      input := keyframe_private.resolve_input(asked, project, candidate);
+      return next;
+    exception when sqlstate 'KEYFR' then
+      continue; -- it does not take this input
+    end;
+  end loop;
+end $$;
+comment on function keyframe_private.takers_of is 'The other available models of a step that take an input, in order, and what each makes of it.';
+
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
-  candidate keyframe.models;
+  found_model keyframe.models;
   asked_micros bigint;
 begin
   begin
@@ -2629,19 +2642,13 @@ begin
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
-  for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
-    begin
-      if keyframe_private.costs_no_more(
-        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros,
-        asked_micros)
-      then
-        return candidate;
-      end if;
-    exception when sqlstate 'KEYFR' then
-      continue; -- it does not take this input
-    end;
-  end loop;
-  return null;
+  select m.* into found_model
+  from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
+  join keyframe.models m on m.step = gone.step and m.model = t.model
+  where keyframe_private.costs_no_more((keyframe_private.most_cost(t.model, t.input, now())).most_micros, asked_micros)
+  order by t.place
+  limit 1;
+  return found_model;
 end $$;
 comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
 
@@ -2651,6 +2658,7 @@ declare
   project keyframe.projects;
   chosen keyframe.models;
   asked jsonb;
+  refused keyframe_private.refusal;
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
@@ -2672,7 +2680,14 @@ begin
     end if;
   end if;
   wanted.model := chosen.model;
-  wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+  begin
+    wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+  exception when sqlstate 'KEYFR' then
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+    perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
+      select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
+      from keyframe_private.takers_of(asked, project, chosen) t)));
+  end;
 end $$;
 comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
@@ -7673,11 +7688,11 @@ cross join (values
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Where frames and reference images exclude each other, the row has no referenceImages: a video starts from a frame.
+-- Video models. Without firstFrame.required they make a video of a text too, in the ratios of aspectRatio.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
     "prompt": {"field": "prompt", "maxLength": 2500}, "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]}, "referenceImages": {"field": "reference_images", "list": true, "max": 5},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]}, "referenceImages": {"field": "reference_images", "list": true, "max": 7, "countsFrames": true},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
@@ -7742,11 +7757,13 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
   ('video', 100, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
     "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 3, "excludes": ["firstFrame", "lastFrame"],
+      "forces": {"aspectRatio": "16:9", "durationSeconds": 8}},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Twice the price of Veo 3.1 Fast.'),
+  }', '{}', 'Twice the price of Veo 3.1 Fast. Reference images only without frames, in 16:9 and eight seconds.'),
   ('video', 110, 'prunaai/p-video', 'P-Video', 'Pruna AI', 'unknown', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "1:1"]},
@@ -7756,24 +7773,31 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
   }', '{"draft": false, "fps": 24}', 'The lowest price: for drafts.'),
   ('video', 120, 'bytedance/seedance-2.5', 'Seedance 2.5', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{"aspect_ratio": "adaptive", "output_format": "mp4", "watermark": false}', 'Refuses photographic faces, also generated ones.'),
+  }', '{"aspect_ratio": "adaptive", "output_format": "mp4"}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.'),
   ('video', 130, 'bytedance/seedance-2.0', 'Seedance 2.0', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Refuses photographic faces, also generated ones.'),
+  }', '{}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.'),
   ('video', 140, 'bytedance/seedance-2.0-fast', 'Seedance 2.0 Fast', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Refuses photographic faces, also generated ones.');
+  }', '{}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.');
 
 insert into keyframe.step_defaults (step, model) values
   ('first-frame', 'google/nano-banana-2'), ('last-frame', 'google/nano-banana-2'), ('video', 'kwaivgi/kling-v3-omni-video');

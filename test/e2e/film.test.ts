@@ -9,6 +9,7 @@ import { type Prediction, uploadedReferenceImage } from "../../shared/contract/p
 import { download, expectSoundEnd } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { readClip } from "../support/media/clips.ts";
+import { drawPhoto, manifestStore, PHOTO_KINDS, withLocation, withManifest } from "../support/media/photos.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { connect } from "../support/stack/own-stack.ts";
 
@@ -108,6 +109,20 @@ test("a video model that makes a WebM, a GIF → the file as it is; type, sides,
     expect([contentType, durationSeconds, hasAudio, width, height]).toEqual([...facts, 320, 180]);
     expect(path.split(".").at(-1)).toBe(name.split(".").at(-1));
     expect(await download(ended)).toEqual(bytes);
+  }
+});
+
+test("pictures in which their maker wrote where they came from: C2PA, XMP, Exif → each is stored as it came", async () => {
+  const maker = await newFilmMaker(stack);
+  for (const kind of PHOTO_KINDS) {
+    const signed = withManifest(kind, await drawPhoto(kind), manifestStore("trainedAlgorithmicMedia"));
+    const bytes = withLocation(kind, signed, 1);
+    const name = `origin.${kind}`;
+    await fetch(`${stack.simulatorUrl}/control/files/${name}`, { method: "PUT", body: bytes });
+    const ended = await maker.untilEnded(
+      await maker.start("first-frame", { prompt: promptWith(`output_file=${name}`) }),
+    );
+    expect([ended.output?.contentType, await download(ended)]).toEqual([`image/${kind}`, bytes]);
   }
 });
 

@@ -121,7 +121,7 @@ export const generationOperations = {
     ...start,
     at: "/projects/generate/video",
     summary: "Generate the video between the frames",
-    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Each frame can also be one of another project of yours, such as the last frame of the shot before, or an image that you uploaded (\`firstFrameImagePath\`, \`lastFrameImagePath\`). Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.${PAID}`,
+    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Each frame can also be one of another project of yours, such as the last frame of the shot before, or an image that you uploaded (\`firstFrameImagePath\`, \`lastFrameImagePath\`). Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.\n\nWith \`firstFramePredictionId: null\` the video has no first frame: it is made from the prompt and the reference images, if there are any, in the project's aspect ratio. In \`GET /api/models\`, \`firstFrame.required\` says that a model needs a frame, and \`referenceImages.excludes\` that it takes references only without frames.${PAID}`,
     body: startVideoBody,
     errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
     examples: [
@@ -134,6 +134,15 @@ export const generationOperations = {
           resolution: "1080p",
           durationSeconds: 10,
           lastFramePredictionId: null,
+        },
+      },
+      {
+        summary: "Without frames, from a reference image",
+        body: {
+          projectId,
+          firstFramePredictionId: null,
+          lastFramePredictionId: null,
+          referenceImagePaths: [referenceImagePath],
         },
       },
       {

@@ -16,7 +16,6 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   // A row whose images cannot be read would stop the claims of everybody.
   reference_images_are_a_list: { input: { referenceImagePaths: JSON.parse("null") } },
   frames_are_predictions: { step: "video", input: { firstFramePredictionId: "x" } },
-  video_has_a_first_frame: { step: "video", input: { firstFramePredictionId: null } },
   first_frame_builds_on_no_frame: { input: { firstFramePredictionId: someId } },
   only_video_has_a_last_frame: { step: "last-frame", input: { lastFramePredictionId: someId } },
   attempt_and_failures_are_at_most_a_million: { columns: { attempt: 2_147_483_647 } },
