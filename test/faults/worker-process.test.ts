@@ -44,7 +44,7 @@ function thawFunctions(): void {
 
 async function startProcess(databaseUrl?: string): Promise<WorkerProcess> {
   await untilNobodyLooks(stack.sql);
-  const process = await startWorkerProcess(stack, databaseUrl);
+  const process = await startWorkerProcess(stack, { databaseUrl });
   processes.push(process);
   await stack.sql`delete from keyframe_private.kicks where id > 0`;
   return process;

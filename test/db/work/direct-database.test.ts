@@ -117,10 +117,23 @@ test("a lock that another transaction holds → 55P03, and the call is repeated 
 test("a function that is missing → schema_outdated; one that calls a missing one → a fault of its own", async () => {
   expect(await refusal(open()("no_such_call", { a: 1 }))).toMatchObject({
     code: "42883",
-    message: expect.stringContaining("schema_outdated: no_such_call is missing"),
+    message: expect.stringMatching(/^schema_outdated: no_such_call is missing .*older.*migrations.*newer.*deployed/),
   });
   expect(await refusal(open()("probe_calls_nothing", {}))).toMatchObject({ code: "XX000" });
 });
+
+test.each([
+  ["0.9.0", null],
+  ["0.8.0", null],
+  ["0.1.0", "process"],
+  ["0.10.0", "database"],
+])(
+  "a process of %s at a database of 0.9.0 → outdated: %s; 0.9.0 and the version before are served",
+  async (process_version, outdated) => {
+    await db.sql`insert into keyframe_private.installation (version) values ('0.9.0'), ('0.8.0') on conflict do nothing`;
+    expect(await open()("describe_database", { process_version })).toMatchObject({ version: "0.9.0", outdated });
+  },
+);
 
 test("over the time limit of Postgres → 57014; over the client's → no answer, and another connection for the next call", async () => {
   expect(await refusal(open({ statementMs: 50 })("probe", { sleep_seconds: 5 }))).toMatchObject({ code: "57014" });
