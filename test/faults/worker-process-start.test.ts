@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../local/network.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { cloneTemplate } from "../support/database/clone-database.ts";
+import { forward } from "../support/forward.ts";
 import { answers } from "../support/receiver/habits.ts";
 import { startFlowReceiver } from "../support/receiver/receiver.ts";
 import { insertProjects, register } from "../support/receiver/register.ts";
@@ -103,7 +104,7 @@ test("Postgres is away at the start → it waits and says so, health is 503; whe
     body: { status: "unavailable", databaseAnsweredSeconds: { generate: null, deliver: null } },
   });
   expect(await claimsOfProcesses()).toEqual([]);
-  using _forward = forward(port, new URL(stack.databaseUrl));
+  using _postgres = forward(stack.databaseUrl, port);
   await until("it claims", async () => (await claimsOfProcesses()).length === 2);
   expect((await process.health()).status).toBe(200);
 });
@@ -139,29 +140,3 @@ test.each([
   const made = await maker.start("first-frame", { prompt: promptWith() });
   expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
 });
-
-/** Postgres at another port, as one that has come back. */
-function forward(port: number, to: URL): Disposable {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port });
-  const open: Deno.Conn[] = [];
-  void (async () => {
-    for await (const near of listener) {
-      const far = await Deno.connect({ hostname: to.hostname, port: Number(to.port) });
-      open.push(near, far);
-      void near.readable.pipeTo(far.writable).catch(() => undefined);
-      void far.readable.pipeTo(near.writable).catch(() => undefined);
-    }
-  })();
-  return {
-    [Symbol.dispose]() {
-      listener.close();
-      for (const connection of open) {
-        try {
-          connection.close();
-        } catch {
-          // Its other end has closed it.
-        }
-      }
-    },
-  };
-}

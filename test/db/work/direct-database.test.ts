@@ -3,9 +3,14 @@ import { DatabaseError, repeatConflicts } from "../../../shared/platform/call-da
 import { describeError } from "../../../shared/platform/log.ts";
 import { createDirectDatabase, readUrl, SET_RETURNING } from "../../../worker/direct-database.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { claim } from "../../support/database/calls.ts";
+import { seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { untilACallWaits } from "../../support/database/waiting.ts";
+import { forward } from "../../support/forward.ts";
 import { until } from "../../support/until.ts";
 
 const db = useDatabase();
+const world = useWorld(db);
 const LOGIN = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
 const PASSWORD = "geheim";
 const LIMITS = { connections: 2, statementMs: 2_000, timeoutMs: 5_000 };
@@ -169,6 +174,31 @@ test("connections that Postgres ends, idle or in a call → no answer once; the 
       () => false,
     ),
   );
+});
+
+test("a connection that is closed when the next call is sent, as by a pooler after idle minutes → another one answers it", async () => {
+  using pooler = forward(db.url);
+  const call = open({ connections: 1 }, pooler.url);
+  await call("probe", {});
+  pooler.cut("at the next call");
+  expect(await call("probe", { c: 2 })).toMatchObject({ c: 2 });
+});
+
+test("a process that is killed while its claim waits → what becomes due meanwhile is free: nobody commits the claim", async () => {
+  using network = forward(db.url);
+  const call = open({}, network.url);
+  const claiming = refusal(call("claim_predictions", { max_rows: 1, lease_seconds: 60, wait_ms: 1_000 }));
+  await untilACallWaits(db.sql);
+  network.cut("now");
+  await claiming;
+  const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
+  await until("its claim has ended", async () => {
+    const sessions = await db.sql`
+      select from pg_stat_activity
+      where application_name = 'keyframe-worker' and datname = current_database() and query ~ 'claim_predictions' and state <> 'idle'`;
+    return sessions.length === 0;
+  });
+  expect(await claim(db.sql)).toMatchObject([{ id, attempt: 1 }]);
 });
 
 test("a wrong password, nobody there, no TLS → the reason, and never the password", async () => {
