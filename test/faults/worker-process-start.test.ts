@@ -14,7 +14,7 @@ import { until } from "../support/until.ts";
 
 // What a process of `npm run worker` checks before it takes work. The functions stand still, so that work is there to take.
 const FUNCTIONS = ["keyframe-generate", "keyframe-deliver"];
-const LOGIN = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
+const LOGIN = `test_login_${crypto.randomUUID().slice(0, 8)}`;
 let stack: OwnStack;
 beforeAll(async () => {
   stack = await startOwnStack({ workers: "functions" });
@@ -31,8 +31,8 @@ afterEach(async () => {
 });
 afterAll(async () => {
   for (const name of FUNCTIONS) stack.child(name).kill("SIGCONT");
+  await stack.sql.unsafe(`drop role ${LOGIN}`);
   await stack.stop();
-  await stack.sql.unsafe(`drop role ${LOGIN}`).catch(() => undefined);
 });
 
 const ofLogin = (change: Partial<URL>) => Object.assign(new URL(stack.databaseUrl), change).href;

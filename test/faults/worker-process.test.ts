@@ -18,7 +18,7 @@ let stack: OwnStack;
 let loginUrl: string;
 beforeAll(async () => {
   stack = await startOwnStack({ workers: "functions" });
-  const login = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
+  const login = `test_login_${crypto.randomUUID().slice(0, 8)}`;
   await stack.sql.unsafe(`create role ${login} login noinherit password 'geheim' in role service_role`);
   loginUrl = Object.assign(new URL(stack.databaseUrl), { username: login, password: "geheim" }).href;
 });

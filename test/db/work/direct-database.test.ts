@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
-const LOGIN = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
+const LOGIN = `test_login_${crypto.randomUUID().slice(0, 8)}`;
 const PASSWORD = "geheim";
 const LIMITS = { connections: 2, statementMs: 2_000, timeoutMs: 5_000 };
 const opened: (() => Promise<void>)[] = [];
