@@ -71,7 +71,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
-  keyframe_worker.act_as, keyframe_worker.service_figures
+  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.service_figures
 to service_role;
 
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
