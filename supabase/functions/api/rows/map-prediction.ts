@@ -29,7 +29,10 @@ export const predictionRow = z.preprocess(
     prediction.omit({ predictionId: true }).extend({
       ...position,
       status: z.enum([...predictionStatus.options, "storing"]),
-      input: z.looseObject({ referenceImagePaths: z.array(z.string()).nullish() }),
+      input: z.looseObject({
+        referenceImagePaths: z.array(z.string()).nullish(),
+        elements: z.array(z.looseObject({ elementId: z.string() })).nullish(),
+      }),
       output: fromRow(output.omit({ url: true, expiresAt: true })).nullable(),
     }),
   ),
@@ -61,6 +64,6 @@ const INPUT_FIELDS = Object.keys(predictionInput.shape);
 /** All fields of the contract. The cast is safe: Postgres has checked each when it stored the input, and every start has a prompt. */
 function mapInput(stored: PredictionRow["input"]): PredictionInput {
   const paths = stored.referenceImagePaths ?? [];
-  const input = { ...stored, referenceImagePaths: paths, referenceImagePath: paths[0] };
+  const input = { elements: [], ...stored, referenceImagePaths: paths, referenceImagePath: paths[0] };
   return Object.fromEntries(INPUT_FIELDS.map((name) => [name, Reflect.get(input, name) ?? null])) as PredictionInput;
 }
