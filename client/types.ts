@@ -443,7 +443,7 @@ export type Operations = {
   };
   deleteFilm: { query: { projects?: "delete" | undefined }; answer: Film };
   createElement: {
-    body: Pick<Element, "kind" | "name"> & { text?: string | undefined; imagePaths?: string[] | undefined };
+    body: { [Name in "kind" | "text" | "imagePaths"]?: Element[Name] | undefined } & Pick<Element, "name">;
     answer: Element;
   };
   listElements: { query: Page; answer: ElementPage };

@@ -343,7 +343,7 @@ comment on column keyframe_private.installation.version is 'The version, such as
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -1248,7 +1248,7 @@ comment on type keyframe.element_kind is 'What an element is. For people: a star
 create table keyframe.elements (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null default auth.uid() references auth.users on delete cascade,
-  kind keyframe.element_kind not null,
+  kind keyframe.element_kind not null default 'character',
   name text not null constraint name_has_1_to_60_characters check (char_length(name) between 1 and 60),
   text text not null default '' constraint text_has_at_most_1000_characters check (char_length(text) <= 1000),
   created_at timestamptz not null default now(),
@@ -1319,6 +1319,7 @@ begin
   return new;
 end $$;
 
+-- Before the deletion, so that films and projects are locked before `references`, as when they are deleted themselves.
 create function keyframe_private.leave_lists()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -1326,7 +1327,7 @@ begin
   where f.owner_id = old.owner_id and old.id = any (f.element_ids);
   update keyframe.projects p set element_ids = array_remove(p.element_ids, old.id)
   where p.owner_id = old.owner_id and old.id = any (p.element_ids);
-  return null;
+  return old;
 end $$;
 
 -- supabase/schemas/10_projects/50_element_api.sql
@@ -1371,8 +1372,8 @@ end $$;
 comment on function keyframe_private.write_element_images is 'Replaces the images of an element. One that nothing else uses is removed.';
 
 create function keyframe.create_element(
-  kind keyframe.element_kind, name text, text text default '', image_paths text[] default '{}', idempotency_key text default null,
-  request_hash text default null)
+  name text, kind keyframe.element_kind default 'character', text text default '', image_paths text[] default '{}',
+  idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
@@ -2894,7 +2895,7 @@ begin
 end $$;
 comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
 
--- What a caller sends back of an answer. Kept only where the prompt has the text, and the prompt or the references have something of it.
+-- What a caller sends back of an answer. Kept: those whose text is in the prompt, and without a text those with an image in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -7836,9 +7837,9 @@ create trigger _100_stamp before update on keyframe.elements
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
 comment on trigger _100_stamp on keyframe.elements is 'Moves the element''s version.';
 -- Not when an account is deleted: its films and projects go too.
-create trigger _500_leave_lists after delete on keyframe.elements
+create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-comment on trigger _500_leave_lists on keyframe.elements is 'Takes it out of films and projects.';
+comment on trigger _110_leave_lists on keyframe.elements is 'Takes it out of films and projects.';
 
 -- keyframe.element_images
 create trigger _100_keep before insert or update on keyframe.element_images

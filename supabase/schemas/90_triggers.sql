@@ -26,9 +26,9 @@ create trigger _100_stamp before update on keyframe.elements
   for each row when (old is distinct from new) execute function keyframe_private.move_version();
 comment on trigger _100_stamp on keyframe.elements is 'Moves the element''s version.';
 -- Not when an account is deleted: its films and projects go too.
-create trigger _500_leave_lists after delete on keyframe.elements
+create trigger _110_leave_lists before delete on keyframe.elements
   for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
-comment on trigger _500_leave_lists on keyframe.elements is 'Takes it out of films and projects.';
+comment on trigger _110_leave_lists on keyframe.elements is 'Takes it out of films and projects.';
 
 -- keyframe.element_images
 create trigger _100_keep before insert or update on keyframe.element_images

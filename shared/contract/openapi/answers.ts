@@ -1,5 +1,13 @@
 import type { OperationId } from "../operations/index.ts";
-import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_ELEMENT, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
+import {
+  SAMPLE,
+  SAMPLE_DELIVERY,
+  SAMPLE_ELEMENT,
+  SAMPLE_FILM,
+  SAMPLE_PREDICTION,
+  SAMPLE_PROJECT,
+  SAMPLE_WEBHOOK,
+} from "../samples.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
 

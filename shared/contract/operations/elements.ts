@@ -10,7 +10,7 @@ import { SAMPLE, SAMPLE_ELEMENT } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 
 const path = { elementId: SAMPLE.elementId };
-const { kind, name, text } = SAMPLE_ELEMENT;
+const { kind, name, text, imagePaths } = SAMPLE_ELEMENT;
 
 export const elementOperations = {
   createElement: {
@@ -27,7 +27,7 @@ export const elementOperations = {
     answer: element,
     versioned: true,
     examples: [
-      { summary: "A character", body: { kind, name, text, imagePaths: [SAMPLE.referenceImagePath] } },
+      { summary: "A character", body: { kind, name, text, imagePaths } },
       { summary: "A place without an image", body: { kind: "place", name: "Old harbour", text: "Wooden piers, fog" } },
     ],
   },

@@ -6,7 +6,7 @@ comment on type keyframe.element_kind is 'What an element is. For people: a star
 create table keyframe.elements (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null default auth.uid() references auth.users on delete cascade,
-  kind keyframe.element_kind not null,
+  kind keyframe.element_kind not null default 'character',
   name text not null constraint name_has_1_to_60_characters check (char_length(name) between 1 and 60),
   text text not null default '' constraint text_has_at_most_1000_characters check (char_length(text) <= 1000),
   created_at timestamptz not null default now(),
@@ -77,6 +77,7 @@ begin
   return new;
 end $$;
 
+-- Before the deletion, so that films and projects are locked before `references`, as when they are deleted themselves.
 create function keyframe_private.leave_lists()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -84,5 +85,5 @@ begin
   where f.owner_id = old.owner_id and old.id = any (f.element_ids);
   update keyframe.projects p set element_ids = array_remove(p.element_ids, old.id)
   where p.owner_id = old.owner_id and old.id = any (p.element_ids);
-  return null;
+  return old;
 end $$;

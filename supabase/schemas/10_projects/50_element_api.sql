@@ -38,8 +38,8 @@ end $$;
 comment on function keyframe_private.write_element_images is 'Replaces the images of an element. One that nothing else uses is removed.';
 
 create function keyframe.create_element(
-  kind keyframe.element_kind, name text, text text default '', image_paths text[] default '{}', idempotency_key text default null,
-  request_hash text default null)
+  name text, kind keyframe.element_kind default 'character', text text default '', image_paths text[] default '{}',
+  idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;

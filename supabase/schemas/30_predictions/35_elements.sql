@@ -39,7 +39,7 @@ begin
 end $$;
 comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
 
--- What a caller sends back of an answer. Kept only where the prompt has the text, and the prompt or the references have something of it.
+-- What a caller sends back of an answer. Kept: those whose text is in the prompt, and without a text those with an image in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare

@@ -227,7 +227,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
   const user = await signUp();
   const manager = given ?? user;
   const filmId = await user.createFilm();
-  const elementId = await user.createElement();
+  const elementId = await user.createElement({ imagePaths: [await user.upload(await drawImage())] });
   const projectId = await user.createProject({ filmId });
   const [finished, running, { webhookId }] = await Promise.all([
     user.start("first-frame", { projectId }).then(user.finish),

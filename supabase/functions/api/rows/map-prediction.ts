@@ -29,10 +29,7 @@ export const predictionRow = z.preprocess(
     prediction.omit({ predictionId: true }).extend({
       ...position,
       status: z.enum([...predictionStatus.options, "storing"]),
-      input: z.looseObject({
-        referenceImagePaths: z.array(z.string()).nullish(),
-        elements: z.array(z.looseObject({ elementId: z.string() })).nullish(),
-      }),
+      input: z.looseObject({ referenceImagePaths: z.array(z.string()).nullish() }),
       output: fromRow(output.omit({ url: true, expiresAt: true })).nullable(),
     }),
   ),
