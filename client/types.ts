@@ -46,6 +46,8 @@ type Controls = {
   referenceImagePaths: string[];
   /** One image, instead of referenceImagePaths. */
   referenceImagePath: string;
+  /** In a start: as `input` of an answer has them, to repeat it. */
+  elements: UsedElement[];
   /** Width to height. Default: the project's. */
   aspectRatio: string;
   resolution: string;
@@ -55,7 +57,10 @@ type Controls = {
   audio: boolean;
   seed: number;
 };
-type AlwaysSet = "prompt" | "referenceImagePaths";
+type AlwaysSet = "prompt" | "referenceImagePaths" | "elements";
+
+/** An element as it was when a prediction was started. */
+export type UsedElement = Pick<Element, "elementId" | "updatedAt" | "name" | "text" | "imagePaths">;
 
 /** What a prediction was made with, defaults included; null: not set. A frame may be deleted since. */
 export type PredictionInput = Pick<Controls, AlwaysSet> & {
@@ -195,8 +200,10 @@ export type Prediction = {
   input: PredictionInput;
   /** Its owner has hidden it: lists leave it out. */
   hidden: boolean;
-  /** A frame that it was made with was deleted, or is no longer the one that its project shows. */
+  /** A frame that it was made with was deleted, or is no longer the one that its project shows; or an element has changed. */
   outdated: boolean;
+  /** The elements that it was made with and that have changed since. */
+  changedElements: { elementId: string; name: string; changed: ("name" | "text" | "imagePaths" | "deleted")[] }[];
   /** How often it was submitted to the provider. */
   attempt: number;
   /** The cost of all its submits to the provider. Null after 13 months. */
@@ -221,6 +228,8 @@ export type Project = {
   aspectRatio: string;
   /** The film whose shot it is; null: none. */
   filmId: string | null;
+  /** The elements that it is made with; null: those of its film. */
+  elementIds: string[] | null;
   /** The selected take of each step; the next video and last frame are made from the selected frames. Null: the latest that succeeded. */
   selected: Record<Step, string | null>;
   createdAt: string;
@@ -247,13 +256,30 @@ export type Film = {
   description: string;
   /** Its shots, in order. */
   projectIds: string[];
+  /** Its cast: the elements that its shots are made with. */
+  elementIds: string[];
   createdAt: string;
-  /** Updated when the texts, the shots or their order change. */
+  /** Updated when the texts, the cast, the shots or their order change. */
   updatedAt: string;
 };
 export type Shot = Project & { takes: ShownTakes };
 export type FilmWithShots = Film & { shots: Shot[] };
 export type FilmPage = { films: Film[]; nextCursor: string | null };
+
+/** What returns in several shots. */
+export type Element = {
+  elementId: string;
+  kind: "character" | "place" | "prop" | "style";
+  /** A prompt names it as `@name`. */
+  name: string;
+  /** What it looks like: in the prompt of a start that uses it. */
+  text: string;
+  /** At most eight uploads: references of a start that uses it. */
+  imagePaths: string[];
+  createdAt: string;
+  updatedAt: string;
+};
+export type ElementPage = { elements: Element[]; nextCursor: string | null };
 
 export type EventType = "project.created" | "generation.succeeded" | "generation.failed" | "budget.exhausted";
 
@@ -334,6 +360,8 @@ type Start<Absent extends keyof Controls = never> = {
   projectId: string;
   /** Default: the default of the step. A model that is named is never replaced by another. */
   model?: string | undefined;
+  /** Default: the project's, else those that the prompt names as `@name`, else all of its film. Empty: none. */
+  elementIds?: string[] | null | undefined;
 } & { [Name in keyof Controls]?: (Name extends Absent ? null : Controls[Name] | null) | undefined };
 type LastFrame = "lastFramePredictionId" | "lastFrameImagePath";
 type StartFirstFrame = Start<
@@ -358,6 +386,7 @@ export type Operations = {
       aspectRatio?: string | undefined;
       /** Adds it to this film, as the last shot. */
       filmId?: string | undefined;
+      elementIds?: string[] | null | undefined;
     };
     answer: Project;
   };
@@ -379,6 +408,8 @@ export type Operations = {
       aspectRatio?: string | undefined;
       /** Moves it to this film, as the last shot; null: out of its film. */
       filmId?: string | null | undefined;
+      /** Null: those of its film. */
+      elementIds?: string[] | null | undefined;
       /** An omitted step stays as it is. */
       selected?: { [S in Step]?: string | null | undefined } | undefined;
     };
@@ -397,7 +428,10 @@ export type Operations = {
   };
   changePrediction: { body: { hidden: boolean }; answer: Prediction };
   deletePrediction: { answer: Prediction };
-  createFilm: { body: { title: string; description?: string | undefined }; answer: Film };
+  createFilm: {
+    body: { title: string; description?: string | undefined; elementIds?: string[] | undefined };
+    answer: Film;
+  };
   listFilms: { query: Page; answer: FilmPage };
   readFilm: { answer: FilmWithShots };
   changeFilm: {
@@ -406,10 +440,22 @@ export type Operations = {
       description?: string | undefined;
       /** The whole list: a project that is not in it leaves the film. */
       projectIds?: string[] | undefined;
+      elementIds?: string[] | undefined;
     };
     answer: Film;
   };
   deleteFilm: { query: { projects?: "delete" | undefined }; answer: Film };
+  createElement: {
+    body: { [Name in "kind" | "text" | "imagePaths"]?: Element[Name] | undefined } & Pick<Element, "name">;
+    answer: Element;
+  };
+  listElements: { query: Page; answer: ElementPage };
+  readElement: { answer: Element };
+  changeElement: {
+    body: { [Name in "kind" | "name" | "text" | "imagePaths"]?: Element[Name] | undefined };
+    answer: Element;
+  };
+  deleteElement: { answer: Element };
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
   startFirstFrame: { body: StartFirstFrame; answer: Prediction };

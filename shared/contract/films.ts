@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { elementIds } from "./elements.ts";
 import { changeBody, id, nextCursor, pageQuery, text, time, title } from "./fields.ts";
 import { project, takes } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
@@ -6,10 +7,16 @@ import { SAMPLE_FILM } from "./samples.ts";
 const descriptionText = "Free text, for example what happens in the film.";
 const description = text(0, 4000).meta({ description: descriptionText });
 
+const cast = elementIds(50).meta({
+  description:
+    "Its cast: the elements that its shots are made with, unless a shot has elements of its own. Where the prompt of a shot names some as @name, these alone are used.",
+});
+
 export const createFilmBody = z
   .strictObject({
     title,
     description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
+    elementIds: cast.optional(),
   })
   .meta({ id: "CreateFilm" });
 
@@ -29,6 +36,7 @@ export const changeFilmBody = changeBody("ChangeFilm", {
     description:
       "The complete list of shots, in order. A project that is missing from it leaves the film and is kept; a project of another film is moved here.",
   }),
+  elementIds: cast.optional(),
 });
 
 export const filmPath = z.strictObject({ filmId: id });
@@ -47,9 +55,10 @@ const fields = {
   title: z.string(),
   description: z.string(),
   projectIds: z.array(id).meta({ description: "The film's shots, in order." }),
+  elementIds: z.array(id).meta({ description: "Its cast: the elements that its shots are made with." }),
   createdAt: time,
   updatedAt: time.meta({
-    description: "Updated when the texts, the shots or their order change; the ETag is this value in quotes.",
+    description: "Updated when the texts, the cast, the shots or their order change; the ETag is this value in quotes.",
   }),
 };
 

@@ -39,6 +39,7 @@ async function countAll({ user: { id }, webhookId }: Scene): Promise<Record<stri
       select id from keyframe.webhook_endpoints where owner_id = ${id} or id = ${webhookId} or description = ${MARK})
     select (select count(*)::int from keyframe.projects where owner_id = ${id}) as projects,
       (select count(*)::int from keyframe.films where owner_id = ${id}) as films,
+      (select count(*)::int from keyframe.elements where owner_id = ${id}) as elements,
       (select count(*)::int from keyframe.predictions where owner_id = ${id}) as predictions,
       (select count(*)::int from keyframe.predictions where owner_id = ${id} and status = 'canceled') as canceled,
       (select count(*)::int from storage.objects where user_metadata ->> 'ownerId' = ${id} and bucket_id = 'projects') as files,
@@ -65,6 +66,7 @@ const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOSt
 const POSTS: Partial<Record<OperationId, Post>> = {
   createProject: { effect: { projects: 1 }, other: { textPrompt: "A harbour at night" } },
   createFilm: { effect: { films: 1 }, other: { title: "Quay" } },
+  createElement: { effect: { elements: 1 }, other: { name: "Quay" } },
   uploadReferenceImage: { effect: { files: 1 }, tokenEach: true },
   startFirstFrame: start,
   startLastFrame: start,

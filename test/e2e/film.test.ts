@@ -126,34 +126,40 @@ test("pictures in which their maker wrote where they came from: C2PA, XMP, Exif 
   }
 });
 
-test("the demo with three shots → each starts on the last frame before; files, film and events checked; a line per shot", {
-  timeout: 180_000,
-}, async () => {
-  const steps: Stage[] = [];
-  let written = "";
-  await runDemo({
-    ...stack,
-    shots: 3,
-    timeoutMs: 60_000,
-    signal: new AbortController().signal,
-    display: showStages((text) => {
-      written += text;
-    }, false),
-    steps,
-  });
-  const shots = ["shot 1", "shot 2", "shot 3"];
-  expect(steps.map(({ name }) => name)).toEqual(["sign up", "webhook", "film", ...shots, "read film", "events"]);
-  expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
-    expect.stringMatching(/^ {2}shot 1: 160 × 90, \d+ KiB, 5 s, .*; from its first frame to its last$/),
-    expect.stringMatching(/^ {2}shot 2: .*; from the last frame of shot 1 to its last$/),
-    expect.stringMatching(/^ {2}shot 3: .*; from the last frame of shot 2 to its last$/),
-  ]);
+test.each([false, true])(
+  "the demo with three shots, cast: %o → each starts on the last frame before; files, film and events checked",
+  {
+    timeout: 180_000,
+  },
+  async (withCast) => {
+    const steps: Stage[] = [];
+    let written = "";
+    await runDemo({
+      ...stack,
+      ...{ shots: 3, withCast },
+      timeoutMs: 60_000,
+      signal: new AbortController().signal,
+      display: showStages((text) => {
+        written += text;
+      }, false),
+      steps,
+    });
+    const shots = ["shot 1", "shot 2", "shot 3"];
+    expect(steps.map(({ name }) => name)).toEqual([
+      ...["sign up", "webhook", ...(withCast ? ["cast"] : []), "film", ...shots, "read film", "events"],
+    ]);
+    expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
+      expect.stringMatching(/^ {2}shot 1: 160 × 90, \d+ KiB, 5 s, .*; from its first frame to its last$/),
+      expect.stringMatching(/^ {2}shot 2: .*; from the last frame of shot 1 to its last$/),
+      expect.stringMatching(/^ {2}shot 3: .*; from the last frame of shot 2 to its last$/),
+    ]);
 
-  // The demo itself checks the frames of each video.
-  const made = await sql<{ step: string }[]>`
+    // The demo itself checks the frames of each video, and that each step was made with the cast.
+    const made = await sql<{ step: string }[]>`
     select p.step from keyframe.projects s join keyframe.predictions p on p.project_id = s.id
     where s.film_id = ${steps.find(({ name }) => name === "film")?.result ?? ""}
     order by s.film_position, p.created_at`;
-  const withoutFirst = ["last-frame", "video"];
-  expect(made.map(({ step }) => step)).toEqual(["first-frame", ...withoutFirst, ...withoutFirst, ...withoutFirst]);
-});
+    const withoutFirst = ["last-frame", "video"];
+    expect(made.map(({ step }) => step)).toEqual(["first-frame", ...withoutFirst, ...withoutFirst, ...withoutFirst]);
+  },
+);

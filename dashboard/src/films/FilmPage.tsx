@@ -29,6 +29,7 @@ import {
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { AddProject } from "./AddProject.tsx";
+import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
@@ -150,6 +151,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
           </Stack>
         </Grid.Col>
       </Grid>
+      <CastPanel film={film} />
       <VisuallyHidden role="status">{moved}</VisuallyHidden>
       <NewProject isOpen={isNew} onClose={shot.close} filmId={film.filmId} before={shots.at(-1)} />
       <AddProject film={film} isOpen={isAdding} onClose={adding.close} />

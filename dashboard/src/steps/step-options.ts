@@ -1,4 +1,4 @@
-import type { Model, ModelControl, Prediction, Step, StepBody } from "../../../client/index.ts";
+import type { Model, ModelControl, Prediction, Step, StepBody, UsedElement } from "../../../client/index.ts";
 import { completeValues } from "../../../shared/contract/complete-values.ts";
 import { dollars } from "../ui/money.ts";
 import type { LabelOf } from "../queries/use-models.ts";
@@ -13,6 +13,8 @@ export type StepOptions = {
   prompt: string;
   /** Null: the project's image, if it has one. */
   references: string[] | null;
+  /** Those of a take that is repeated: prompt and references have their texts and images already. Null: the project's or film's. */
+  elements: UsedElement[] | null;
   /** Instead of the project's: the path of an uploaded image, or the id of a frame of another project. */
   firstFrame: string | null;
   lastFrame: string | null;
@@ -27,6 +29,7 @@ export const NO_OPTIONS: StepOptions = {
   model: null,
   prompt: "",
   references: null,
+  elements: null,
   firstFrame: null,
   lastFrame: null,
   usesFirstFrame: true,
@@ -45,7 +48,7 @@ export const forNextShot = (settings: Settings): Settings =>
   Object.fromEntries(
     Object.entries(settings).map(([step, options]) => [
       step,
-      { ...options, prompt: "", firstFrame: null, lastFrame: null },
+      { ...options, prompt: "", elements: null, firstFrame: null, lastFrame: null },
     ]),
   );
 
@@ -135,7 +138,7 @@ export type Choices = Omit<StepBody["video"], "projectId">;
 
 /** The fields of a start. What is the model's default or forced is left to the service. */
 export function choicesOf(model: Model | undefined, options: StepOptions, given: Given): Choices {
-  const { prompt, model: named, values, firstFrame, lastFrame } = options;
+  const { prompt, elements, model: named, values, firstFrame, lastFrame } = options;
   const { step, references, hasLastFrame } = given;
   const withFirstFrame = step !== "video" || takesFirstFrame(model, options);
   const withLastFrame = hasLastFrame && takesLastFrame(model, options);
@@ -151,6 +154,7 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
   return {
     ...(prompt.trim() === "" ? {} : { prompt }),
     ...(named !== null && named === model?.model ? { model: named } : {}),
+    ...(elements ? { elements } : {}), // a draft of before they existed has none
     ...(images.length > 0 ? { referenceImagePaths: images } : {}),
     ...(!withFirstFrame
       ? { firstFramePredictionId: null }
@@ -191,7 +195,7 @@ export function optionsOf(
   projectPrompt: string,
   frames: Partial<Pick<StepOptions, FrameRole>>,
 ): { options: StepOptions; aspectRatio: string | null; leftOut: string[] } {
-  const { prompt, referenceImagePaths, aspectRatio } = input;
+  const { prompt, referenceImagePaths, elements, aspectRatio } = input;
   const same = models?.find((one) => one.model === model);
   const withLastFrame = frameOf(input, "lastFrame") !== null;
   const options: StepOptions = {
@@ -199,6 +203,7 @@ export function optionsOf(
     model: same?.isDefault === false ? model : null,
     prompt: prompt === projectPrompt ? "" : prompt,
     references: referenceImagePaths,
+    elements,
     ...frames,
     usesFirstFrame: step !== "video" || frameOf(input, "firstFrame") !== null,
     usesLastFrame: withLastFrame,
@@ -225,6 +230,17 @@ export function optionsOf(
   for (const [name] of others) delete options.values[name];
   options.references = referenceImagePaths.slice(0, most);
   return { options, aspectRatio: isRatioTaken ? aspectRatio : null, leftOut };
+}
+
+/** The settings without the elements of the take that is repeated: the next one gets those of its project or film as they are now. */
+export function withoutElements({ prompt, references, elements }: StepOptions): Partial<StepOptions> {
+  const texts = (elements ?? []).flatMap(({ name, text }) => (text === "" ? [] : [`${name}: ${text}`])).join("\n");
+  const images = (elements ?? []).flatMap(({ imagePaths }) => imagePaths);
+  return {
+    elements: null,
+    prompt: texts !== "" && prompt.endsWith(`\n\n${texts}`) ? prompt.slice(0, -texts.length - 2) : prompt,
+    references: references?.filter((path) => !images.includes(path)) ?? null,
+  };
 }
 
 const OF_IMAGE = /(PredictionId|ImagePaths?)$/;
@@ -294,6 +310,9 @@ export function factsOf({ input, model, requestedModel }: Prediction, labelOf: L
     ...(input.aspectRatio === null ? [] : [{ name: "Ratio", words: input.aspectRatio }]),
     ...valuesOf(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
     { name: "Prompt", words: input.prompt },
+    ...(input.elements.length === 0
+      ? []
+      : [{ name: "Elements", words: input.elements.map(({ name }) => name).join(", ") }]),
     ...images("First frame", [frameOf(input, "firstFrame")]),
     ...images("Last frame", [frameOf(input, "lastFrame")]),
     ...images("References", input.referenceImagePaths),

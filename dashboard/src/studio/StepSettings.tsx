@@ -24,6 +24,7 @@ import {
   takesLastFrame,
   chosenValue,
   usedImages,
+  withoutElements,
 } from "../steps/step-options.ts";
 
 type Props = {
@@ -71,8 +72,18 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
             maxRows={8}
             value={options.prompt}
             error={textProblem(options.prompt, model?.promptMaxLength)}
-            onChange={({ currentTarget }) => onChange({ prompt: currentTarget.value })}
+            onChange={({ currentTarget: { value } }) =>
+              onChange({ prompt: value, ...(value.trim() === "" && { elements: null }) })
+            }
           />
+          {options.elements != null && (options.elements.length > 0 || project.filmId !== null) && (
+            <Group gap="xs">
+              <Text size="xs">
+                As in that take: {options.elements.map(({ name }) => name).join(", ") || "no elements"}.
+              </Text>
+              <SmallButton onClick={() => onChange(withoutElements(options))}>Use the cast as it is now</SmallButton>
+            </Group>
+          )}
           {models !== undefined && model !== undefined && (
             <>
               <NativeSelect

@@ -1,5 +1,13 @@
 import type { OperationId } from "../operations/index.ts";
-import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
+import {
+  SAMPLE,
+  SAMPLE_DELIVERY,
+  SAMPLE_ELEMENT,
+  SAMPLE_FILM,
+  SAMPLE_PREDICTION,
+  SAMPLE_PROJECT,
+  SAMPLE_WEBHOOK,
+} from "../samples.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
 
@@ -118,6 +126,11 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
   changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
   deleteFilm: SAMPLE_FILM,
+  createElement: SAMPLE_ELEMENT,
+  listElements: { elements: [SAMPLE_ELEMENT], nextCursor: null },
+  readElement: SAMPLE_ELEMENT,
+  changeElement: { ...SAMPLE_ELEMENT, text: "A woman of 30 in a yellow coat" },
+  deleteElement: SAMPLE_ELEMENT,
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   readUsage: {

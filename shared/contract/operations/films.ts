@@ -27,7 +27,10 @@ export const filmOperations = {
     status: 201,
     answer: film,
     versioned: true,
-    examples: [{ summary: "With a title", body: { title: "The pier" } }],
+    examples: [
+      { summary: "With a title", body: { title: "The pier" } },
+      { summary: "With a cast", body: { title: "The pier", elementIds: [SAMPLE.elementId] } },
+    ],
   },
   listFilms: {
     method: "GET",

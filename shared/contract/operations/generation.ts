@@ -100,6 +100,7 @@ export const generationOperations = {
         summary: "In the look of a reference image",
         body: { projectId, referenceImagePath, prompt: "The harbour from above, at dawn" },
       },
+      { summary: "With an element", body: { projectId, elementIds: [SAMPLE.elementId] } },
     ],
   },
   startLastFrame: {

@@ -204,7 +204,7 @@ comment on function keyframe_private.resolve_frame is 'A frame as fields of an i
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
   select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
-    'referenceImagePaths']
+    'referenceImagePaths', 'elementIds', 'elements']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 comment on function keyframe_private.input_fields is 'The fields that an input can have.';
@@ -277,9 +277,9 @@ declare
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
     'referenceImagePaths', asked -> 'referenceImagePaths')
     || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
-      'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+      'lastFrameImagePath', asked -> 'lastFrameImagePath', 'elements', asked -> 'elements'));
   values_asked jsonb := jsonb_strip_nulls(asked - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths', 'elements']);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
@@ -296,7 +296,8 @@ begin
     perform keyframe_private.raise_error('unsupported_input',
       format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
-        when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end));
+        when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end
+        || case when asked ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
   end if;
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;

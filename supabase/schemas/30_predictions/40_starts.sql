@@ -74,7 +74,7 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
-  asked := keyframe_private.read_input(wanted.input, wanted.step, project);
+  asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
   if not keyframe_private.is_available(chosen, now()) then
     wanted.requested_model := chosen.model;

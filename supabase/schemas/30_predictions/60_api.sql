@@ -24,6 +24,9 @@ comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json language plpgsql stable set search_path = '' as $$
+declare
+  changed constant json := case when prediction.status = 'succeeded' and prediction.input ? 'elements'
+    then keyframe_private.changed_elements(prediction) else '[]' end;
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
@@ -36,7 +39,8 @@ begin
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
     'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
-    'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
+    'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
+    'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;

@@ -8,14 +8,14 @@ import { startStuck } from "./stuck.ts";
 import { signUp, type User } from "./user.ts";
 import { type Manager, register } from "./webhooks.ts";
 
-/** What requests are about: a project with a first frame, a running last frame and a failed video, a film, an endpoint with a delivery. */
+/** What requests are about: a project with a first frame, a running last frame and a failed video, a film, an element, an endpoint with a delivery. */
 export type Scene = Ids & {
   user: User;
   /** Who may do all that is asked for: the user, or for webhooks the project. */
   manager: Manager;
 };
 type Ids = Record<
-  "projectId" | "filmId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId",
+  "projectId" | "filmId" | "elementId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId",
   string
 >;
 
@@ -56,6 +56,7 @@ const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
   takes: "read",
 });
 const prediction = ({ projectId, finishedId }: Ids) => `/api/projects/${projectId}/predictions/${finishedId}`;
+const element = ({ elementId }: Ids) => `/api/elements/${elementId}`;
 const webhook =
   (rest = "") =>
   ({ webhookId }: Ids) =>
@@ -110,6 +111,26 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
       return { filmId };
     },
     calls: "delete_film",
+    takes: "change",
+  },
+  createElement: {
+    path: () => "/api/elements",
+    options: () => ({ json: { kind: "place", name: "Harbour" } }),
+    calls: "create_element",
+    takes: "create",
+  },
+  listElements: { path: () => "/api/elements?limit=2", calls: "list_elements", takes: "read" },
+  readElement: { path: element, calls: "read_element", takes: "read" },
+  changeElement: {
+    path: element,
+    options: () => ({ json: { text: "Fog" } }),
+    calls: "update_element",
+    takes: "change",
+  },
+  deleteElement: {
+    path: element,
+    uses: async ({ user }) => ({ elementId: await user.createElement() }),
+    calls: "delete_element",
     takes: "change",
   },
   changePrediction: {
@@ -206,6 +227,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
   const user = await signUp();
   const manager = given ?? user;
   const filmId = await user.createFilm();
+  const elementId = await user.createElement({ imagePaths: [await user.upload(await drawImage())] });
   const projectId = await user.createProject({ filmId });
   const [finished, running, { webhookId }] = await Promise.all([
     user.start("first-frame", { projectId }).then(user.finish),
@@ -220,6 +242,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
     manager,
     projectId,
     filmId,
+    elementId,
     finishedId: finished.predictionId,
     runningId: running.predictionId,
     failedId: failed.predictionId,

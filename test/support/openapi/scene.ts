@@ -22,6 +22,7 @@ export type Scene = {
   /** A project that nothing depends on. */
   freshProject(): Promise<Real>;
   freshFilm(): Promise<Real>;
+  freshElement(): Promise<Real>;
   /** A prediction that the provider is still at, in the place of the video. */
   freshRun(): Promise<Real>;
 };
@@ -34,6 +35,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     startFlowReceiver((response) => response.writeHead(204).end()),
   ]);
   const [filmId, projectId] = [await user.createFilm(), await user.createProject()];
+  const elementId = await user.createElement();
   const run = async (step: Step) => {
     const ended = await user.finish(await user.start(step, { projectId }));
     if (ended.status !== "succeeded") throw new Error(`The ${step} of the examples ended as ${ended.status}.`);
@@ -51,6 +53,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     receiver,
     real: {
       filmId,
+      elementId,
       projectId,
       firstFrameId,
       lastFrameId,
@@ -62,6 +65,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
       ownerId: user.id,
     },
     freshFilm: async () => ({ filmId: await user.createFilm() }),
+    freshElement: async () => ({ elementId: await user.createElement() }),
     freshProject: async () => ({ projectId: await user.createProject() }),
     freshRun: async () => {
       const { predictionId } = await startStuck(sql, user, "first-frame", projectId);

@@ -10,6 +10,7 @@ import {
   NO_OPTIONS,
   optionsOf,
   type StepOptions,
+  withoutElements,
   settingsOf,
   settingWords,
   takersOf,
@@ -184,12 +185,32 @@ describe("a video without a first frame", () => {
   });
 });
 
+test("the elements of a take that is repeated → sent as they were; without them its texts and images are gone too", () => {
+  const used = (name: string, text: string, imagePaths: string[]) => ({
+    elementId: name,
+    updatedAt: "",
+    name,
+    text,
+    imagePaths,
+  });
+  const elements = [used("Anna", "Red coat", ["projects/a.png"]), used("Pier", "", ["projects/p.png"])];
+  const repeated = options({
+    prompt: "Anna waits\n\nAnna: Red coat",
+    references: ["projects/own.png", "projects/a.png", "projects/p.png"],
+    elements,
+  });
+  expect(choicesOf(model({}), repeated, given())).toMatchObject({ elements, prompt: repeated.prompt });
+  const without = { elements: null, prompt: "Anna waits", references: ["projects/own.png"] };
+  expect(withoutElements(repeated)).toEqual(without);
+  expect(choicesOf(model({}), options(without), given())).toEqual({ prompt: "Anna waits" });
+});
+
 test("inputs of which the present model takes less → the rest is set, and what is left out is named", () => {
   const input = {
     ...{ prompt: "A pier", negativePrompt: "Fog", firstFramePredictionId: null, firstFrameImagePath: "projects/a.png" },
     ...{ lastFramePredictionId: null, lastFrameImagePath: "projects/z.png", referenceImagePath: null },
     ...{ referenceImagePaths: ["projects/1.png", "projects/2.png", "projects/3.png"], aspectRatio: "21:9" },
-    ...{ resolution: "4k", durationSeconds: 6, audio: false, seed: 7 },
+    ...{ resolution: "4k", durationSeconds: 6, audio: false, seed: 7, elements: [] },
   };
   const made = { step: "video", model: "maker/gone", input } as unknown as Prediction; // the rest is not looked at
   const now = model({
@@ -203,6 +224,7 @@ test("inputs of which the present model takes less → the rest is set, and what
   ).toEqual({
     options: options({
       references: ["projects/1.png", "projects/2.png"],
+      elements: [],
       firstFrame: "projects/a.png",
       lastFrame: "projects/z.png",
       values: { durationSeconds: 6, audio: false },

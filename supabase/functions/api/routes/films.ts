@@ -22,8 +22,11 @@ function versioned(answer: z.infer<typeof filmAnswer>): Answer<Film> {
 }
 
 /** POST /api/films → 201 with the film. */
-export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, caller }, { database }) =>
-  versioned(await database.call("create_film", { ...body, ...idempotency }, caller, filmAnswer));
+export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, caller }, { database }) => {
+  const { elementIds, ...fields } = body;
+  const args = { ...fields, element_ids: elementIds, ...idempotency };
+  return versioned(await database.call("create_film", args, caller, filmAnswer));
+};
 
 /** GET /api/films → 200 { films, nextCursor }, newest first. */
 export const listFilms: Handler<"listFilms"> = async ({ query, caller }, { database }) => {
@@ -47,10 +50,10 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
 
 /** PATCH /api/films/:filmId → 200 with the changed film; 412 when it is no longer what If-Match names. */
 export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, headers }, { database }) => {
-  const { projectIds, ...changes } = body;
+  const { projectIds, elementIds, ...texts } = body;
   const args = {
     film_id: path("filmId"),
-    changes,
+    changes: { ...texts, element_ids: elementIds },
     project_ids: projectIds,
     versions: readVersions(headers.get("if-match")),
   };

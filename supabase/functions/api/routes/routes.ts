@@ -1,4 +1,5 @@
 import { OPERATIONS, type OperationId } from "../../../../shared/contract/operations/index.ts";
+import { changeElement, createElement, deleteElement, listElements, readElement } from "./elements.ts";
 import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
 import {
   cancelPrediction,
@@ -45,6 +46,11 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   readFilm,
   changeFilm,
   deleteFilm,
+  createElement,
+  listElements,
+  readElement,
+  changeElement,
+  deleteElement,
   startFirstFrame: startPrediction("first-frame"),
   startLastFrame: startPrediction("last-frame"),
   startVideo: startPrediction("video"),
