@@ -61,16 +61,20 @@ function createStore(client: KeyframeClient) {
     if ("predictionId" in changed) for (const sums of usage.all()) sums.readAgain();
   }
 
+  const show = (changed: Film | Project | Prediction): void => {
+    if ("predictionId" in changed) {
+      projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
+      predictions.get(changed)?.readAgain();
+    }
+    readContextAgain(changed);
+  };
+
   /** Refetches what is mounted after this call. */
   const shown =
     <Args extends unknown[], Answer extends Film | Project | Prediction>(call: (...args: Args) => Promise<Answer>) =>
     async (...args: Args): Promise<Answer> => {
       const answer = await call(...args);
-      if ("predictionId" in answer) {
-        projects.get(answer.projectId)?.change((project) => withPrediction(project, answer));
-        predictions.get(answer)?.readAgain();
-      }
-      readContextAgain(answer);
+      show(answer);
       return answer;
     };
 
@@ -83,7 +87,16 @@ function createStore(client: KeyframeClient) {
     createProject: shown(client.createProject),
     changeProject: shown(client.changeProject),
     deleteProject: shown(client.deleteProject),
-    films: { ...client.films, change: shown(client.films.change), delete: shown(client.films.delete) },
+    films: {
+      ...client.films,
+      change: shown(client.films.change),
+      delete: shown(client.films.delete),
+      generate: async (...args) => {
+        const started = await client.films.generate(...args);
+        started.predictions.forEach(show);
+        return started;
+      },
+    },
   };
   return { keyframe, models, usage, films, projects, predictions };
 }

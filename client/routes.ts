@@ -15,6 +15,8 @@ export const ROUTES = {
   readFilm: ["GET", "/films/:filmId"],
   changeFilm: ["PATCH", "/films/:filmId"],
   deleteFilm: ["DELETE", "/films/:filmId"],
+  startFilm: ["POST", "/films/:filmId/generate/:step"],
+  estimateFilm: ["POST", "/films/:filmId/generate/:step/estimate"],
   uploadReferenceImage: ["POST", "/projects/reference-images"],
   listModels: ["GET", "/models"],
   readUsage: ["GET", "/usage"],

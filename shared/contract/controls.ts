@@ -60,6 +60,10 @@ export const startFields = <Name extends keyof typeof controls = never>(...absen
     description:
       "One of GET /api/models. Default: the default of the step. A model that is named is never replaced by another.",
   }),
+  count: z.int().min(1).max(8).optional().meta({
+    description:
+      "How many takes, all or none. With a seed, each has the next one. Default: one, without `predictions` in the answer.",
+  }),
   ...controls,
   ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // its keys are `absent`
 });

@@ -64,15 +64,10 @@ const models = {
     },
   ],
 };
-const estimateOf = (model: string, micros: number) => ({
-  model,
-  requestedModel: null,
-  estimateMicros: micros,
-  atMostMicros: micros,
-  currency: "USD",
-  availableMicros: 8_120_000,
-  withinBudget: true,
+const amountsOf = (micros: number) => ({
+  ...{ estimateMicros: micros, atMostMicros: micros, currency: "USD", availableMicros: 8_120_000, withinBudget: true },
 });
+const estimateOf = (model: string, micros: number) => ({ model, requestedModel: null, ...amountsOf(micros) });
 const held = { amountMicros: null, atMostMicros: 39_000, currency: "USD", state: "held" };
 const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null, cost: held };
 const queued = <Prediction extends object>(prediction: Prediction) => ({
@@ -118,6 +113,11 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
   changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
   deleteFilm: SAMPLE_FILM,
+  startFilm: { predictions: [queued(video)] },
+  estimateFilm: {
+    shots: [{ projectId, model: video.model, estimateMicros: 450_000, atMostMicros: 450_000, error: null }],
+    ...amountsOf(450_000),
+  },
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   readUsage: {

@@ -32,6 +32,8 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   read_film: { takes: "read", args: ofFilm },
   update_film: { takes: "change", args: (of) => ({ ...ofFilm(of), project_ids: [of.project] }) },
   delete_film: { takes: "change", args: ofFilm },
+  start_film: { takes: "generate", post: true, args: (of) => ({ ...ofFilm(of), ...FRAME }) },
+  estimate_film: { takes: "read", args: (of) => ({ ...ofFilm(of), ...FRAME }) },
   list_predictions: { takes: "read", args: ofProject },
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_usage: { takes: "read", args: () => ({}) },
