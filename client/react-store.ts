@@ -71,6 +71,14 @@ function createStore(client: KeyframeClient) {
     if ("predictionId" in changed) for (const sums of usage.all()) sums.readAgain();
   }
 
+  const show = (changed: Film | Project | Prediction | Element): void => {
+    if ("predictionId" in changed) {
+      projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
+      predictions.get(changed)?.readAgain();
+    }
+    readContextAgain(changed);
+  };
+
   /** Refetches what is mounted after this call. */
   const shown =
     <Args extends unknown[], Answer extends Film | Project | Prediction | Element>(
@@ -78,11 +86,7 @@ function createStore(client: KeyframeClient) {
     ) =>
     async (...args: Args): Promise<Answer> => {
       const answer = await call(...args);
-      if ("predictionId" in answer) {
-        projects.get(answer.projectId)?.change((project) => withPrediction(project, answer));
-        predictions.get(answer)?.readAgain();
-      }
-      readContextAgain(answer);
+      show(answer);
       return answer;
     };
 
@@ -96,7 +100,16 @@ function createStore(client: KeyframeClient) {
     changeProject: shown(client.changeProject),
     deleteProject: shown(client.deleteProject),
     elements: { ...client.elements, change: shown(client.elements.change), delete: shown(client.elements.delete) },
-    films: { ...client.films, change: shown(client.films.change), delete: shown(client.films.delete) },
+    films: {
+      ...client.films,
+      change: shown(client.films.change),
+      delete: shown(client.films.delete),
+      generate: async (...args) => {
+        const started = await client.films.generate(...args);
+        started.predictions.forEach(show);
+        return started;
+      },
+    },
   };
   return { keyframe, models, usage, films, projects, predictions };
 }

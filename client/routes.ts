@@ -20,6 +20,8 @@ export const ROUTES = {
   readElement: ["GET", "/elements/:elementId"],
   changeElement: ["PATCH", "/elements/:elementId"],
   deleteElement: ["DELETE", "/elements/:elementId"],
+  startFilm: ["POST", "/films/:filmId/generate/:step"],
+  estimateFilm: ["POST", "/films/:filmId/generate/:step/estimate"],
   uploadReferenceImage: ["POST", "/projects/reference-images"],
   listModels: ["GET", "/models"],
   readUsage: ["GET", "/usage"],

@@ -217,6 +217,9 @@ export type Prediction = {
   error: { code: string; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
 };
 
+/** `predictions`: all takes, if the start had `count`. */
+export type StartedPrediction = Prediction & { predictions?: Prediction[] | undefined };
+
 export type Project = {
   projectId: string;
   title: string;
@@ -264,6 +267,17 @@ export type Film = {
 };
 export type Shot = Project & { takes: ShownTakes };
 export type FilmWithShots = Film & { shots: Shot[] };
+/** In the order of the shots. Empty: none lacks the step. */
+export type StartedFilm = { predictions: Prediction[] };
+/** The amounts are of all shots that can start, together. */
+export type FilmEstimate = Omit<Estimate, "model" | "requestedModel"> & {
+  /** The shots that lack the step, in order. `error`: why one cannot start. */
+  shots: (Pick<Estimate, "estimateMicros" | "atMostMicros"> & {
+    projectId: string;
+    model: string | null;
+    error: { code: string; message: string } | null;
+  })[];
+};
 export type FilmPage = { films: Film[]; nextCursor: string | null };
 
 /** What returns in several shots. */
@@ -362,12 +376,18 @@ type Start<Absent extends keyof Controls = never> = {
   model?: string | undefined;
   /** Default: the project's, else those that the prompt names as `@name`, else all of its film. Empty: none. */
   elementIds?: string[] | null | undefined;
+  /** How many takes (1 to 8), all or none. With a seed, each has the next one. */
+  count?: number | undefined;
 } & { [Name in keyof Controls]?: (Name extends Absent ? null : Controls[Name] | null) | undefined };
 type LastFrame = "lastFramePredictionId" | "lastFrameImagePath";
 type StartFirstFrame = Start<
   "firstFramePredictionId" | "firstFrameImagePath" | LastFrame | "durationSeconds" | "audio"
 >;
 type StartLastFrame = Start<LastFrame | "durationSeconds" | "audio">;
+type StartFilm = Omit<Start, "projectId" | "count"> & {
+  /** Only these shots, if they lack the step. Default: all that lack it, at most the first 60. */
+  projectIds?: string[] | undefined;
+};
 type Endpoint = {
   description?: string | undefined;
   eventTypes?: EventType[] | undefined;
@@ -458,9 +478,11 @@ export type Operations = {
   deleteElement: { answer: Element };
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
-  startFirstFrame: { body: StartFirstFrame; answer: Prediction };
-  startLastFrame: { body: StartLastFrame; answer: Prediction };
-  startVideo: { body: Start; answer: Prediction };
+  startFilm: { body: StartFilm; answer: StartedFilm };
+  estimateFilm: { body: StartFilm; answer: FilmEstimate };
+  startFirstFrame: { body: StartFirstFrame; answer: StartedPrediction };
+  startLastFrame: { body: StartLastFrame; answer: StartedPrediction };
+  startVideo: { body: Start; answer: StartedPrediction };
   estimateFirstFrame: { body: StartFirstFrame; answer: Estimate };
   estimateLastFrame: { body: StartLastFrame; answer: Estimate };
   estimateVideo: { body: Start; answer: Estimate };

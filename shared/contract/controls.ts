@@ -69,6 +69,10 @@ export const startFields = <Name extends keyof typeof controls = never>(...absen
     elementIds(20),
     "The elements to use: their images join the references, their texts the prompt. An element that the prompt names as @name is used too. Default: the project's, else those that the prompt names, else all of its film; a video that starts at a frame then gets their texts alone. Empty: none, and @ means nothing.",
   ),
+  count: z.int().min(1).max(8).optional().meta({
+    description:
+      "How many takes, all or none. With a seed, each has the next one. Default: one, without `predictions` in the answer.",
+  }),
   ...controls,
   ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // its keys are `absent`
 });

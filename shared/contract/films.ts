@@ -1,6 +1,9 @@
 import { z } from "zod";
+import { startFields } from "./controls.ts";
+import { estimate } from "./costs.ts";
 import { elementIds } from "./elements.ts";
-import { changeBody, id, nextCursor, pageQuery, text, time, title } from "./fields.ts";
+import { changeBody, id, nextCursor, pageQuery, step, text, time, title } from "./fields.ts";
+import { prediction } from "./predictions.ts";
 import { project, takes } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
 
@@ -70,5 +73,36 @@ const shot = z.object({ ...project.shape, takes }).meta({ id: "Shot" });
 export const filmWithShots = z
   .object({ ...fields, shots: z.array(shot).meta({ description: "The projects of projectIds with their takes." }) })
   .meta({ id: "FilmWithShots" });
+
+export const filmStepPath = z.strictObject({ filmId: id, step });
+
+/** A start of each shot, with the same fields. */
+export const startFilmBody = z
+  .strictObject(startFields())
+  .omit({ projectId: true, count: true })
+  .extend({
+    projectIds: projectIds.max(60, "At most 60 shots start at once.").optional().meta({
+      description: "Only these shots, if they lack the step. Default: all that lack it, at most the first 60.",
+    }),
+  })
+  .meta({ id: "StartFilm" });
+
+export const startedFilm = z
+  .object({
+    predictions: z.array(prediction).meta({ description: "In the order of the shots. Empty: none lacks it." }),
+  })
+  .meta({ id: "StartedFilm" });
+
+const { model, requestedModel, ...amounts } = estimate.shape;
+const { estimateMicros, atMostMicros } = amounts;
+const error = z.object({ code: z.string(), message: z.string() }).nullable();
+export const filmEstimate = z
+  .object({
+    shots: z.array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, error })).meta({
+      description: "The shots that lack the step, in order. `error`: why one cannot start; it has no amounts.",
+    }),
+    ...amounts,
+  })
+  .meta({ id: "FilmEstimate", description: "The amounts are of all shots that can start, together." });
 
 export const filmPage = z.object({ films: z.array(film), nextCursor }).meta({ id: "FilmPage" });

@@ -123,4 +123,13 @@ export const prediction = z
   .meta({ id: "Prediction", examples: [SAMPLE_PREDICTION] });
 export type Prediction = z.infer<typeof prediction>;
 
+export const startedPrediction = z
+  .object({
+    ...prediction.shape,
+    predictions: z.array(prediction).optional().meta({
+      description: "All takes, the first one included. Only if the request has `count`.",
+    }),
+  })
+  .meta({ id: "StartedPrediction", examples: [SAMPLE_PREDICTION] });
+
 export const uploadedReferenceImage = z.object({ referenceImagePath }).meta({ id: "UploadedReferenceImage" });

@@ -49,6 +49,7 @@ grant execute on function
   keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
   keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
   keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
+  keyframe.estimate_film, keyframe.start_film,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
   keyframe.start_prediction, keyframe.update_prediction,

@@ -72,15 +72,10 @@ const models = {
     },
   ],
 };
-const estimateOf = (model: string, micros: number) => ({
-  model,
-  requestedModel: null,
-  estimateMicros: micros,
-  atMostMicros: micros,
-  currency: "USD",
-  availableMicros: 8_120_000,
-  withinBudget: true,
+const amountsOf = (micros: number) => ({
+  ...{ estimateMicros: micros, atMostMicros: micros, currency: "USD", availableMicros: 8_120_000, withinBudget: true },
 });
+const estimateOf = (model: string, micros: number) => ({ model, requestedModel: null, ...amountsOf(micros) });
 const held = { amountMicros: null, atMostMicros: 39_000, currency: "USD", state: "held" };
 const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null, cost: held };
 const queued = <Prediction extends object>(prediction: Prediction) => ({
@@ -131,6 +126,11 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   readElement: SAMPLE_ELEMENT,
   changeElement: { ...SAMPLE_ELEMENT, text: "A woman of 30 in a yellow coat" },
   deleteElement: SAMPLE_ELEMENT,
+  startFilm: { predictions: [queued(video)] },
+  estimateFilm: {
+    shots: [{ projectId, model: video.model, estimateMicros: 450_000, atMostMicros: 450_000, error: null }],
+    ...amountsOf(450_000),
+  },
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   readUsage: {

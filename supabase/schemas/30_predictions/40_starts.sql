@@ -100,7 +100,9 @@ comment on function keyframe_private.resolve_start is 'Completes and checks what
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token('generate');
+  if (current_setting('keyframe.starts_of', true) = auth.uid()::text) is not true then -- start_all
+    perform keyframe_private.take_token('generate');
+  end if;
   return keyframe_private.resolve_start(new);
 end $$;
 

@@ -133,6 +133,23 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     calls: "delete_element",
     takes: "change",
   },
+  startFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}/generate/first-frame`,
+    options: () => ({ json: {} }),
+    uses: async ({ user }) => {
+      const filmId = await user.createFilm();
+      await user.createProject({ filmId, textPrompt: REFUSED });
+      return { filmId };
+    },
+    calls: "start_film",
+    takes: "generate",
+  },
+  estimateFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}/generate/first-frame/estimate`,
+    options: () => ({ json: {} }),
+    calls: "estimate_film",
+    takes: "read",
+  },
   changePrediction: {
     path: prediction,
     options: () => ({ json: { hidden: false } }),

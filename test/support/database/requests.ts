@@ -46,6 +46,8 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   read_element: { takes: "read", args: ofElement },
   update_element: { takes: "change", args: (of) => ({ ...ofElement(of), changes: { text: "Fog" } }) },
   delete_element: { takes: "change", args: ofElement },
+  start_film: { takes: "generate", post: true, args: (of) => ({ ...ofFilm(of), ...FRAME }) },
+  estimate_film: { takes: "read", args: (of) => ({ ...ofFilm(of), ...FRAME }) },
   list_predictions: { takes: "read", args: ofProject },
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_usage: { takes: "read", args: () => ({}) },
