@@ -56,11 +56,8 @@ async function measureFlow({ quick, openStack, progress }: BenchContext): Promis
       woken.push(await make(1));
     }
     const pids = FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []);
-    const meters = {
-      ours: new CpuMeter(stack.sql, pids),
-      dbos: new CpuMeter(stack.sql, [dbos.pid]),
-      written: new CpuMeter(stack.sql, [written.pid]),
-    };
+    const meter = (pids: number[]) => new CpuMeter(stack.sql, pids, false);
+    const meters = { ours: meter(pids), dbos: meter([dbos.pid]), written: meter([written.pid]) };
     const perSecond = async (make: Make) => (atOnce / (await make(atOnce))) * 1000;
     const many = await measureInTurn(
       {
@@ -153,7 +150,7 @@ export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[]
     const began = performance.now();
     const asked = runLoad({ requests, clients: atOnce, count: atOnce });
     const stored = async () => {
-      // The polls count as processor time of Postgres, so most read one entry of a small index.
+      // Most read one entry of a small index: they take a processor from what is measured.
       const active =
         await sql`select from keyframe.predictions where admitted_at is not null and completed_at is null limit 1`;
       if (active.length > 0) return false;

@@ -135,6 +135,13 @@ create trigger _130_admit before insert on keyframe.predictions for each row exe
 comment on trigger _130_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';
 create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
 comment on trigger _500_refuse_used_id on keyframe.predictions is 'Refuses an id that left an event, a submit or a file.';
+create trigger _505_require_sound_input after insert on keyframe.predictions
+  for each row execute function keyframe_private.require_sound_input();
+comment on trigger _505_require_sound_input on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
+create trigger _506_require_sound_change after update on keyframe.predictions
+  for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
+comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
+alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
 create trigger _510_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';

@@ -155,7 +155,7 @@ export async function runBurst(scene: Scene, way: Way, events: number): Promise<
   // Polled only then, so that polling does not slow the delivery down.
   await waitUntil(async () => !(await way.isOpen()), { what: "the outcomes are recorded", everyMs: 5 });
   const took = wallClock() - committed;
-  receiver.check(events, secrets);
+  await receiver.check(events, secrets);
   const attempts = await countAttempts();
   if (way.attempts !== null && attempts !== events)
     throw new Error(`${way.name} has recorded ${attempts} attempts of ${events}.`);

@@ -15,7 +15,6 @@ import {
 import type { Handler } from "./handler.ts";
 import { readHealth } from "./health.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
-import { uploadReferenceImage } from "./reference-images.ts";
 import {
   changeWebhook,
   createWebhook,
@@ -41,7 +40,8 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   listPredictions,
   changePrediction,
   deletePrediction,
-  uploadReferenceImage,
+  // Loaded with the first upload: node:zlib takes an eighth of the function's start.
+  uploadReferenceImage: async (...given) => (await import("./reference-images.ts")).uploadReferenceImage(...given),
   createFilm,
   listFilms,
   readFilm,
