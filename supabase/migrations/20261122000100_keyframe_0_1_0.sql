@@ -2812,7 +2812,7 @@ begin
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
     if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId' then
       perform keyframe_private.raise_error('frame_not_ready',
-        'This project has no first frame that succeeded. Generate it, then try again, or send firstFramePredictionId null for a video without one.');
+        'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     end if;
     -- The ratio of a start does not depend on the model.
     foreach frame in array array['firstFrame', 'lastFrame'] loop
@@ -3095,6 +3095,9 @@ begin
     wanted.input := keyframe_private.resolve_input(asked, project, chosen);
   exception when sqlstate 'KEYFR' then
     get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+    if refused.code <> 'unsupported_input' then
+      raise;
+    end if;
     perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
       select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
       from keyframe_private.takers_of(asked, project, chosen) t)));

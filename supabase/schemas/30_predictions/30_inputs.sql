@@ -256,7 +256,7 @@ begin
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
     if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId' then
       perform keyframe_private.raise_error('frame_not_ready',
-        'This project has no first frame that succeeded. Generate it, then try again, or send firstFramePredictionId null for a video without one.');
+        'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     end if;
     -- The ratio of a start does not depend on the model.
     foreach frame in array array['firstFrame', 'lastFrame'] loop

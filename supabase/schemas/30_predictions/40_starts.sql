@@ -90,6 +90,9 @@ begin
     wanted.input := keyframe_private.resolve_input(asked, project, chosen);
   exception when sqlstate 'KEYFR' then
     get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+    if refused.code <> 'unsupported_input' then
+      raise;
+    end if;
     perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
       select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
       from keyframe_private.takers_of(asked, project, chosen) t)));
