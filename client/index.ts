@@ -19,6 +19,7 @@ export type { ChangeOptions } from "./projects.ts";
 export type { KeyframeOptions } from "./settings.ts";
 export type {
   Cost,
+  CreatedShare,
   CreatedWebhook,
   Delivery,
   DeliveryPage,
@@ -39,6 +40,9 @@ export type {
   Project,
   ProjectPage,
   ProjectWithPredictions,
+  Share,
+  SharedFilm,
+  SharedShot,
   Shot,
   Step,
   Usage,

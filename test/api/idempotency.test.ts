@@ -3,6 +3,7 @@ import { OPERATIONS, type OperationId } from "../../shared/contract/operations/i
 import { takesKey } from "../../shared/contract/operations/operation.ts";
 import { prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
+import { createdShare } from "../../shared/contract/shares.ts";
 import { createApiApp } from "../support/api/app.ts";
 import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
 import { requestInit } from "../support/api/call.ts";
@@ -39,6 +40,7 @@ async function countAll({ user: { id }, webhookId }: Scene): Promise<Record<stri
       select id from keyframe.webhook_endpoints where owner_id = ${id} or id = ${webhookId} or description = ${MARK})
     select (select count(*)::int from keyframe.projects where owner_id = ${id}) as projects,
       (select count(*)::int from keyframe.films where owner_id = ${id}) as films,
+      (select count(*)::int from keyframe_private.film_shares s join keyframe.films f on f.id = s.film_id where f.owner_id = ${id}) as shares,
       (select count(*)::int from keyframe.predictions where owner_id = ${id}) as predictions,
       (select count(*)::int from keyframe.predictions where owner_id = ${id} and status = 'canceled') as canceled,
       (select count(*)::int from storage.objects where user_metadata ->> 'ownerId' = ${id} and bucket_id = 'projects') as files,
@@ -65,6 +67,7 @@ const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOSt
 const POSTS: Partial<Record<OperationId, Post>> = {
   createProject: { effect: { projects: 1 }, other: { textPrompt: "A harbour at night" } },
   createFilm: { effect: { films: 1 }, other: { title: "Quay" } },
+  shareFilm: { effect: { shares: 1 }, other: { expiresAt: "2036-11-21T12:00:00.000Z" } },
   uploadReferenceImage: { effect: { files: 1 }, tokenEach: true },
   startFirstFrame: start,
   startLastFrame: start,
@@ -105,7 +108,9 @@ function same({ data }: Reply): unknown {
   const run = prediction.safeParse(data);
   if (run.success) return [run.data.predictionId, run.data.createdAt];
   const sent = delivery.safeParse(data);
-  return sent.success ? [sent.data.deliveryId, sent.data.createdAt] : data;
+  if (sent.success) return [sent.data.deliveryId, sent.data.createdAt];
+  const shared = createdShare.safeParse(data);
+  return shared.success ? { ...shared.data, token: "another each time" } : data;
 }
 
 const ofUser = Object.entries(POSTS).map(([id, post]) => ["a user", id as OperationId, post, () => scene] as const);

@@ -1,5 +1,13 @@
 import type { OperationId } from "../operations/index.ts";
-import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
+import {
+  SAMPLE,
+  SAMPLE_DELIVERY,
+  SAMPLE_FILM,
+  SAMPLE_PREDICTION,
+  SAMPLE_PROJECT,
+  SAMPLE_SHARE,
+  SAMPLE_WEBHOOK,
+} from "../samples.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
 
@@ -31,6 +39,10 @@ const video = {
     resolution: "1080p",
     durationSeconds: 5,
   },
+};
+const sharedVideo = {
+  ...{ url: video.output.url, contentType: "video/mp4", width: 1280, height: 720, durationSeconds: 5 },
+  expiresAt: video.output.expiresAt,
 };
 const models = {
   steps: [
@@ -118,6 +130,10 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
   changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
   deleteFilm: SAMPLE_FILM,
+  shareFilm: { ...SAMPLE_SHARE, token: SAMPLE.shareToken },
+  listShares: { shares: [SAMPLE_SHARE] },
+  revokeShare: SAMPLE_SHARE,
+  readShared: { title: SAMPLE_FILM.title, shots: [{ title: SAMPLE_PROJECT.title, video: sharedVideo }] },
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   readUsage: {

@@ -4,6 +4,7 @@ import { filmOperations } from "./films.ts";
 import { generationOperations } from "./generation.ts";
 import type { Operation } from "./operation.ts";
 import { projectOperations } from "./projects.ts";
+import { shareOperations } from "./shares.ts";
 import { webhookOperations } from "./webhooks.ts";
 
 const serviceOperations = {
@@ -28,6 +29,7 @@ const serviceOperations = {
 export const OPERATIONS = {
   ...projectOperations,
   ...filmOperations,
+  ...shareOperations,
   ...generationOperations,
   ...webhookOperations,
   ...serviceOperations,

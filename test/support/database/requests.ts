@@ -3,7 +3,14 @@ import { seedPrediction, type World } from "./predictions.ts";
 import { addEndpoint, type Caller, call, seedDeliveries } from "./webhooks.ts";
 
 /** What requests are about: a project with a running prediction, a film, and an endpoint with a delivery. */
-export type Scene = World & { caller: Caller; prediction: string; film: string; endpoint: string; delivery: string };
+export type Scene = World & {
+  caller: Caller;
+  prediction: string;
+  film: string;
+  share: string;
+  endpoint: string;
+  delivery: string;
+};
 type Args = Record<string, string | number | boolean | object>;
 
 /** A function that the api function calls for a caller: which token it takes, and whether it serves a POST. */
@@ -32,6 +39,9 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   read_film: { takes: "read", args: ofFilm },
   update_film: { takes: "change", args: (of) => ({ ...ofFilm(of), project_ids: [of.project] }) },
   delete_film: { takes: "change", args: ofFilm },
+  share_film: { takes: "create", post: true, args: ofFilm },
+  list_film_shares: { takes: "read", args: ofFilm },
+  revoke_film_share: { takes: "change", args: (of) => ({ ...ofFilm(of), share_id: of.share }) },
   list_predictions: { takes: "read", args: ofProject },
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_usage: { takes: "read", args: () => ({}) },
@@ -76,7 +86,7 @@ export type ClientRight = (typeof CLIENT_RIGHTS)[number];
 
 /** The right that an OAuth client needs for a request. */
 export function neededFor(name: string): ClientRight {
-  if (/^delete_|webhook/.test(name)) return "manage";
+  if (/^delete_|webhook|share/.test(name)) return "manage";
   return REQUESTS[name]?.takes === "read" ? "read" : "generate";
 }
 
@@ -86,12 +96,14 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   const { id } = await seedPrediction(db.sql, { owner, project }, { status: "processing" });
   const film = crypto.randomUUID();
   await db.sql`insert into keyframe.films (id, owner_id, title) values (${film}, ${owner}, 't')`;
-  return { caller: owner, owner, project, prediction: id, film, ...(await addReceiver(db, owner)) };
+  const share = crypto.randomUUID();
+  await db.sql`insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256(uuid_send(${share})))`;
+  return { caller: owner, owner, project, prediction: id, film, share, ...(await addReceiver(db, owner)) };
 }
 
 /** A service-wide endpoint, and the secret key as its caller. Only for the requests of webhooks. */
 export async function addServiceScene(db: ClonedDatabase): Promise<Scene> {
-  const nothing = { owner: "", project: "", prediction: "", film: "" };
+  const nothing = { owner: "", project: "", prediction: "", film: "", share: "" };
   return { caller: "service_role", ...nothing, ...(await addReceiver(db, null)) };
 }
 

@@ -1,4 +1,5 @@
 import { OPERATIONS, type OperationId } from "../../../../shared/contract/operations/index.ts";
+import { TOKEN } from "../../../../shared/contract/shares.ts";
 import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
 import {
   cancelPrediction,
@@ -14,6 +15,7 @@ import type { Handler } from "./handler.ts";
 import { readHealth } from "./health.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
 import { uploadReferenceImage } from "./reference-images.ts";
+import { listShares, readShared, revokeShare, shareFilm } from "./shares.ts";
 import {
   changeWebhook,
   createWebhook,
@@ -45,6 +47,10 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   readFilm,
   changeFilm,
   deleteFilm,
+  shareFilm,
+  listShares,
+  revokeShare,
+  readShared,
   startFirstFrame: startPrediction("first-frame"),
   startLastFrame: startPrediction("last-frame"),
   startVideo: startPrediction("video"),
@@ -88,7 +94,7 @@ const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-
 export function listRoutes(): Route[] {
   const routes = new Map<string, Route>();
   for (const [id, { method, at }] of Object.entries(OPERATIONS)) {
-    const pattern = at.replaceAll(/:(\w+)/g, `:$1{${UUID}}`);
+    const pattern = at.replaceAll(/:(\w+)/g, (_, name) => `:${name}{${name === "token" ? TOKEN : UUID}}`);
     const route = routes.get(at) ?? { at, pattern, operations: {} };
     // The keys of OPERATIONS are the OperationIds, which Object.entries forgets.
     route.operations[method] = id as OperationId;
