@@ -21,7 +21,7 @@ test("a film is shared → plays on a phone without an account; revoked, the lin
   await window.getByLabel("The link ends").selectOption({ label: "After a week" });
   await expectGoodLooks(page);
   await window.getByRole("button", { name: "Create link" }).click();
-  const link = (await window.locator("code").textContent()) ?? "";
+  const link = (await window.locator("pre").textContent()) ?? "";
   expect(link).toMatch(/#\/shared\/[\w-]{43}$/);
   await window.getByRole("button", { name: "Copy link" }).waitFor();
   await expectGoodLooks(page);
