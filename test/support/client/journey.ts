@@ -102,7 +102,13 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   return {
     made: [first, last, video],
     ...{ estimateMicros, again, ended, reads, listed, projects, title, predictions, steps, usage, films, shots },
-    shared: [seen, seenShots[0]?.title, seenShots[0]?.video?.url.startsWith(url), shares.length, revoked],
+    shared: [
+      seen,
+      seenShots[0]?.title,
+      seenShots[0]?.video?.url.includes("/keyframe-outputs/"),
+      shares.length,
+      revoked,
+    ],
     ...{ secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
     afterwards: await refusal(keyframe.readProject(projectId)),
   };
