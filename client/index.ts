@@ -20,6 +20,7 @@ export type { ChangeOptions } from "./projects.ts";
 export type { KeyframeOptions } from "./settings.ts";
 export type {
   Cost,
+  CreatedShare,
   CreatedWebhook,
   Delivery,
   DeliveryPage,
@@ -43,6 +44,9 @@ export type {
   Project,
   ProjectPage,
   ProjectWithPredictions,
+  Share,
+  SharedFilm,
+  SharedShot,
   Shot,
   StartedFilm,
   StartedPrediction,

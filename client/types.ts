@@ -294,6 +294,24 @@ export type Element = {
   updatedAt: string;
 };
 export type ElementPage = { elements: Element[]; nextCursor: string | null };
+/** A link to a film. */
+export type Share = {
+  shareId: string;
+  filmId: string;
+  createdAt: string;
+  /** When the link ends; null: when it is revoked. */
+  expiresAt: string | null;
+};
+/** `token` is answered once. */
+export type CreatedShare = Share & { token: string };
+
+/** What a link shows. */
+export type SharedFilm = { title: string; shots: SharedShot[] };
+export type SharedShot = {
+  title: string;
+  /** Null: the shot has no video yet. */
+  video: Pick<Output, "url" | "contentType" | "width" | "height" | "durationSeconds" | "expiresAt"> | null;
+};
 
 export type EventType = "project.created" | "generation.succeeded" | "generation.failed" | "budget.exhausted";
 
@@ -476,6 +494,10 @@ export type Operations = {
     answer: Element;
   };
   deleteElement: { answer: Element };
+  shareFilm: { body: { expiresAt?: string | undefined }; answer: CreatedShare };
+  listShares: { answer: { shares: Share[] } };
+  revokeShare: { answer: Share };
+  readShared: { answer: SharedFilm };
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
   startFilm: { body: StartFilm; answer: StartedFilm };

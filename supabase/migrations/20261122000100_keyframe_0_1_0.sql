@@ -343,7 +343,7 @@ comment on column keyframe_private.installation.version is 'The version, such as
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, share films by link, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -388,7 +388,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -397,6 +397,7 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
   ('upload', 30, 0.5),
   ('change', 120, 2),
   ('read', 1200, 20),
+  ('shared', 600, 10),
   ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
 
 -- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
@@ -409,7 +410,7 @@ create unlogged table keyframe_private.rate_buckets (
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
@@ -472,11 +473,12 @@ comment on function keyframe_private.may_read is 'Takes one of the caller''s cal
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
 -- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
-create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
+create function keyframe_private.take_token(
+  route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
+  caller constant uuid := holder; -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
@@ -522,7 +524,7 @@ begin
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
 
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
@@ -1329,6 +1331,136 @@ begin
   where p.owner_id = old.owner_id and old.id = any (p.element_ids);
   return old;
 end $$;
+
+-- supabase/schemas/10_projects/40_film_shares.sql
+
+-- Shares: links to a film. Whoever has the token of a share reads titles, order and videos of the film, without a session.
+
+create table keyframe_private.film_shares (
+  id uuid primary key,
+  film_id uuid not null references keyframe.films on delete cascade,
+  token_hash bytea not null constraint film_shares_token_hash_key unique,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz,
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, expires_at) >= '1970-01-01 00:00Z' and greatest(created_at, expires_at) < '9999-01-01 00:00Z')
+);
+comment on table keyframe_private.film_shares is 'Links to films. To revoke one, delete its row.';
+comment on column keyframe_private.film_shares.id is 'Named by shareId in the API.';
+comment on column keyframe_private.film_shares.film_id is 'The film that it shows.';
+comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
+comment on column keyframe_private.film_shares.expires_at is 'When the link ends; null: when it is revoked.';
+create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
+create index film_shares_expires_at_idx on keyframe_private.film_shares (expires_at) where expires_at is not null;
+
+-- A repeated request gets a new token, which replaces the first one: of that one only the hash is known.
+create function keyframe.share_film(
+  film_id uuid, expires_at timestamptz default null, idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  token constant text := translate(substr(keyframe_private.random_secret(), 7), '+/=', '-_'); -- 43 characters of base64url
+  hash constant bytea := sha256(convert_to(token, 'UTF8'));
+  most constant integer := 20;
+  request record;
+  made keyframe_private.film_shares;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  perform keyframe_private.require_client_may('manage');
+  perform from keyframe.films f where f.id = share_film.film_id and keyframe_private.is_own(f.owner_id) for no key update; -- to count its shares
+  perform keyframe_private.own_film(film_id);
+  if request.replayed then
+    update keyframe_private.film_shares s set token_hash = hash
+    where s.id = request.resource_id and s.film_id = share_film.film_id
+    returning s.* into made;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The share this Idempotency-Key created has been revoked since. Send a new key.');
+  else
+    perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
+    perform keyframe_private.raise_if((
+      select count(*) >= most from keyframe_private.film_shares s
+      where s.film_id = share_film.film_id and (s.expires_at > now()) is not false
+    ), 'invalid_request', format('A film has at most %s shares. Revoke one first.', most));
+    insert into keyframe_private.film_shares (id, film_id, token_hash, expires_at)
+    values (request.resource_id, share_film.film_id, hash, share_film.expires_at)
+    returning * into made;
+  end if;
+  return json_build_object(
+    'share', to_jsonb(made) - 'token_hash', 'token', token, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.share_film is 'Creates a share of the caller''s film, and returns its token once.';
+
+create function keyframe.list_film_shares(film_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.own_film(film_id);
+  return json_build_object('rate', rate, 'shares', (
+    select coalesce(json_agg(to_jsonb(s) - 'token_hash' order by s.created_at desc, s.id), '[]')
+    from keyframe_private.film_shares s
+    where s.film_id = list_film_shares.film_id and (s.expires_at > now()) is not false));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.list_film_shares is 'The shares of the caller''s film that have not ended, newest first.';
+
+create function keyframe.revoke_film_share(film_id uuid, share_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  gone keyframe_private.film_shares;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.own_film(film_id);
+  delete from keyframe_private.film_shares s where s.id = share_id and s.film_id = revoke_film_share.film_id returning s.* into gone;
+  perform keyframe_private.raise_if(not found, 'not_found', 'This film has no share with this shareId.');
+  return json_build_object('share', to_jsonb(gone) - 'token_hash', 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.revoke_film_share is 'Ends a share of the caller''s film.';
+
+-- Anybody may ask, through `api`. All links of an owner together have two calls at a time, and each link has a bucket of its own.
+create function keyframe_worker.read_shared_film(token_hash text)
+returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
+declare
+  shared record;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
+begin
+  select s.id, s.film_id, f.title, f.owner_id into shared
+  from keyframe_private.film_shares s
+  join keyframe.films f on f.id = s.film_id
+  join auth.users u on u.id = f.owner_id
+  where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
+    and u.deleted_at is null and (u.banned_until <= now()) is not false;
+  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has ended, or was revoked.');
+  if not keyframe_private.take_lock('shared call 1', shared.owner_id, waits => false)
+    and not keyframe_private.take_lock('shared call 2', shared.owner_id, waits => false) then
+    perform keyframe_private.raise_error('rate_limited',
+      'Too many people open links at this moment. Wait the seconds named in Retry-After, then try again.',
+      jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
+  end if;
+  shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
+  perform keyframe_private.take_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
+  return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
+    select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
+      json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,
+        'duration_seconds', v.output_duration_seconds)) end) order by (s.project).film_position), '[]')
+    from (select u as project from unnest(shots) u) s
+    left join keyframe.predictions v on v.id = keyframe_private.shown_take(s.project, 'video')));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe_worker.read_shared_film is 'The film of a link, by the SHA-256 of its token in hex: titles and shown videos of the shots, in order.';
 
 -- supabase/schemas/10_projects/50_element_api.sql
 
@@ -7685,7 +7817,7 @@ returns jsonb language sql stable set search_path = '' as $$
       select r.* from keyframe_private.rate_buckets r
       where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class <> 'wait'
+    where b.route_class not in ('wait', 'shared') -- of a link it is no owner
       and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
@@ -7995,6 +8127,7 @@ begin
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
       ('daily_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
       ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
       ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
       ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
@@ -8679,6 +8812,7 @@ grant execute on function
   keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
   keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
   keyframe.estimate_film, keyframe.start_film,
+  keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
   keyframe.start_prediction, keyframe.update_prediction,
@@ -8702,7 +8836,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
-  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.service_figures
+  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.

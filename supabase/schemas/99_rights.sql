@@ -50,6 +50,7 @@ grant execute on function
   keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
   keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
   keyframe.estimate_film, keyframe.start_film,
+  keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
   keyframe.start_prediction, keyframe.update_prediction,
@@ -73,7 +74,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
-  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.service_figures
+  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.

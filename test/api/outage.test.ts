@@ -58,6 +58,7 @@ const id = crypto.randomUUID();
 const ids = {
   ...{ projectId: id, filmId: id, elementId: id, finishedId: id, runningId: id, failedId: id },
   ...{ webhookId: id, deliveryId: id },
+  ...{ shareId: id, shareToken: "t".repeat(43) },
 };
 async function requests(): Promise<[path: string, options: CallOptions][]> {
   const asked = OPERATION_IDS.map(async (one): Promise<[string, CallOptions]> => {

@@ -41,6 +41,7 @@ const FOREIGN: Record<string, string[]> = {
   "react.js": ["react"],
   "react.d.ts": ["react"],
   "film-mp4.js": ["mediabunny"],
+  "film-last-frame.js": ["mediabunny"],
   "film-fragments.js": ["mediabunny"],
   "film-fragments.d.ts": ["mediabunny"],
   "film-zip.js": ["client-zip"],
@@ -293,6 +294,7 @@ function expectJourney(report: JourneyReport): void {
   const { predictions, shots } = report;
   expect(ids([predictions["first-frame"], predictions.video])).toEqual(ids([ended, video]));
   expect([report.films.length, shots.length, ...ids([shots[0]?.takes.video])]).toEqual([1, 1, video?.predictionId]);
+  expect(report.shared).toEqual(["The pier", "Harbour, second draft", true, 1, refused("not_found", 404)]);
   expect(usage.groups.map(({ predictions: runs }) => runs)).toEqual([2, 1, 1]);
 
   expect(report.shown.secret).toBe(secret);

@@ -43,14 +43,16 @@ export const NO_SETTINGS: Settings = {};
 /** The name of the draft that stores them. */
 export const settingsDraft = (projectId: string): string => `settings ${projectId}`;
 
-/** What the next shot takes over: neither the prompts nor the frames. */
-export const forNextShot = (settings: Settings): Settings =>
-  Object.fromEntries(
+/** What the next shot takes over: neither the prompts nor the frames. `start`: the path of the image on which its video starts. */
+export const forNextShot = (settings: Settings, start: string | null = null): Settings => {
+  const kept: Settings = Object.fromEntries(
     Object.entries(settings).map(([step, options]) => [
       step,
       { ...options, prompt: "", elements: null, firstFrame: null, lastFrame: null },
     ]),
   );
+  return start === null ? kept : { ...kept, video: { ...NO_OPTIONS, ...kept.video, firstFrame: start } };
+};
 
 export type FrameRole = "firstFrame" | "lastFrame";
 

@@ -6,6 +6,7 @@ import {
   SAMPLE_FILM,
   SAMPLE_PREDICTION,
   SAMPLE_PROJECT,
+  SAMPLE_SHARE,
   SAMPLE_WEBHOOK,
 } from "../samples.ts";
 
@@ -39,6 +40,10 @@ const video = {
     resolution: "1080p",
     durationSeconds: 5,
   },
+};
+const sharedVideo = {
+  ...{ url: video.output.url, contentType: "video/mp4", width: 1280, height: 720, durationSeconds: 5 },
+  expiresAt: video.output.expiresAt,
 };
 const models = {
   steps: [
@@ -131,6 +136,10 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
     shots: [{ projectId, model: video.model, estimateMicros: 450_000, atMostMicros: 450_000, error: null }],
     ...amountsOf(450_000),
   },
+  shareFilm: { ...SAMPLE_SHARE, token: SAMPLE.shareToken },
+  listShares: { shares: [SAMPLE_SHARE] },
+  revokeShare: SAMPLE_SHARE,
+  readShared: { title: SAMPLE_FILM.title, shots: [{ title: SAMPLE_PROJECT.title, video: sharedVideo }] },
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   readUsage: {

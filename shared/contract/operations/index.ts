@@ -5,6 +5,7 @@ import { filmOperations } from "./films.ts";
 import { generationOperations } from "./generation.ts";
 import type { Operation } from "./operation.ts";
 import { projectOperations } from "./projects.ts";
+import { shareOperations } from "./shares.ts";
 import { webhookOperations } from "./webhooks.ts";
 
 const serviceOperations = {
@@ -30,6 +31,7 @@ export const OPERATIONS = {
   ...projectOperations,
   ...filmOperations,
   ...elementOperations,
+  ...shareOperations,
   ...generationOperations,
   ...webhookOperations,
   ...serviceOperations,

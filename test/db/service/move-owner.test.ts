@@ -4,6 +4,7 @@ import { fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { makeRequest, type Scene } from "../../support/database/requests.ts";
+import { addReference } from "../../support/database/user.ts";
 import { addEndpoint, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
 
 // docs/scale.md, "Move an owner", between two databases that are cells.
@@ -19,6 +20,10 @@ const OWNED = `
   union all select 'submit', to_jsonb(t) - 'id' - 'price_ids' from keyframe_private.provider_submits t where owner_id = $1
   union all select 'project cost', to_jsonb(t) - 'id' from keyframe_private.project_costs t where owner_id = $1
   union all select 'cost', to_jsonb(t) - 'id' from keyframe_private.daily_costs t where owner_id = $1
+  union all select 'element', to_jsonb(t) from keyframe.elements t where owner_id = $1
+  union all select 'element image', to_jsonb(t) from keyframe.element_images t where owner_id = $1
+  union all select 'share', to_jsonb(t) from keyframe_private.film_shares t
+    where film_id in (select id from keyframe.films where owner_id = $1)
   union all select 'key', to_jsonb(t) from keyframe_private.idempotency_keys t where owner_id = $1
   union all select 'endpoint', to_jsonb(t) from keyframe.webhook_endpoints t where owner_id = $1
   union all select 'event', to_jsonb(t) from keyframe.webhook_events t where owner_id = $1
@@ -30,7 +35,7 @@ const OWNED = `
 
 const KINDS = [
   ...["user", "film", "project", "prediction", "image", "submit", "cost", "key", "endpoint", "event", "delivery"],
-  ...["attempt", "secret"],
+  ...["attempt", "secret", "element", "element image", "share"],
 ];
 
 type Started = { prediction: { id: string; status: string; project_id: string } };
@@ -47,9 +52,17 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
   const world = await addWorld(oldCell);
   const { owner } = world;
   const film = crypto.randomUUID();
-  await oldCell.sql`insert into keyframe.films (id, owner_id, title) values (${film}, ${owner}, 'The pier')`;
+  const element = crypto.randomUUID();
+  const share = crypto.randomUUID();
+  await oldCell.sql`insert into keyframe.elements (id, owner_id, name) values (${element}, ${owner}, 'Anna')`;
+  const path = await addReference(oldCell, owner);
+  await oldCell.sql`insert into keyframe.element_images values (${owner}, ${element}, 1, ${path})`;
+  await oldCell.sql`
+    insert into keyframe.films (id, owner_id, title, element_ids) values (${film}, ${owner}, 'The pier', array[${element}]::uuid[])`;
+  await oldCell.sql`
+    insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256('a'))`;
   const endpoint = await addEndpoint(oldCell.sql, owner);
-  const scene: Scene = { ...world, caller: owner, film, endpoint, prediction: "", delivery: "" };
+  const scene: Scene = { ...world, caller: owner, film, element, share, endpoint, prediction: "", delivery: "" };
   await seedPrediction(oldCell.sql, scene, { step: "video", status: "succeeded" });
   const started = await makeRequest<Started>(oldCell, scene, "start_prediction", { idempotency_key: "again" });
   await makeRequest(oldCell, { ...scene, prediction: started.prediction.id }, "cancel_prediction");

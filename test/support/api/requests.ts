@@ -5,6 +5,7 @@ import type { CallOptions } from "./call.ts";
 import { dataOf, type Reply } from "./envelope.ts";
 import { drawImage } from "../media/images.ts";
 import { startStuck } from "./stuck.ts";
+import { shareFilm } from "./shares.ts";
 import { signUp, type User } from "./user.ts";
 import { type Manager, register } from "./webhooks.ts";
 
@@ -15,7 +16,16 @@ export type Scene = Ids & {
   manager: Manager;
 };
 type Ids = Record<
-  "projectId" | "filmId" | "elementId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId",
+  | "projectId"
+  | "filmId"
+  | "elementId"
+  | "shareId"
+  | "shareToken"
+  | "finishedId"
+  | "runningId"
+  | "failedId"
+  | "webhookId"
+  | "deliveryId",
   string
 >;
 
@@ -150,6 +160,21 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     calls: "estimate_film",
     takes: "read",
   },
+  shareFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}/share`,
+    options: () => ({ json: {} }),
+    uses: async ({ user }) => ({ filmId: await user.createFilm() }),
+    calls: "share_film",
+    takes: "create",
+  },
+  listShares: { path: ({ filmId }) => `/api/films/${filmId}/shares`, calls: "list_film_shares", takes: "read" },
+  revokeShare: {
+    path: ({ filmId, shareId }) => `/api/films/${filmId}/shares/${shareId}`,
+    uses: async ({ user, filmId }) => ({ shareId: (await shareFilm(user, filmId)).shareId }),
+    calls: "revoke_film_share",
+    takes: "change",
+  },
+  readShared: { path: ({ shareToken }) => `/api/shared/${shareToken}`, calls: "read_shared_film", takes: null },
   changePrediction: {
     path: prediction,
     options: () => ({ json: { hidden: false } }),
@@ -253,6 +278,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
   ]);
   const sent = delivery.parse(dataOf(await manager.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   const { deliveryId } = sent;
+  const { shareId, token: shareToken } = await shareFilm(user, filmId);
   const failed = await user.finish(await user.start("video", { projectId, prompt: REFUSED }));
   return {
     user,
@@ -260,6 +286,8 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
     projectId,
     filmId,
     elementId,
+    shareId,
+    shareToken,
     finishedId: finished.predictionId,
     runningId: running.predictionId,
     failedId: failed.predictionId,

@@ -63,6 +63,12 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
   const films = await all(keyframe.films.each({ limit: 1 }));
   const { shots } = await keyframe.films.read(film.filmId);
+  const { shareId, token: link } = await keyframe.films.share(film.filmId);
+  const anybody = createKeyframeClient({ url, apikey, getToken: () => null }).films;
+  const { title: seen, shots: seenShots } = await anybody.readShared(link);
+  const shares = await keyframe.films.shares(film.filmId);
+  await keyframe.films.revokeShare(film.filmId, shareId);
+  const revoked = await refusal(anybody.readShared(link));
   await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
@@ -96,6 +102,13 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   return {
     made: [first, last, video],
     ...{ estimateMicros, again, ended, reads, listed, projects, title, predictions, steps, usage, films, shots },
+    shared: [
+      seen,
+      seenShots[0]?.title,
+      seenShots[0]?.video?.url.includes("/keyframe-outputs/"),
+      shares.length,
+      revoked,
+    ],
     ...{ secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
     afterwards: await refusal(keyframe.readProject(projectId)),
   };

@@ -3,12 +3,13 @@ import { seedPrediction, type World } from "./predictions.ts";
 import { addReference } from "./user.ts";
 import { addEndpoint, type Caller, call, seedDeliveries } from "./webhooks.ts";
 
-/** What requests are about: a project with a running prediction, a film, an element, and an endpoint with a delivery. */
+/** What requests are about: a project with a running prediction, a film with a link, an element, and an endpoint with a delivery. */
 export type Scene = World & {
   caller: Caller;
   prediction: string;
   film: string;
   element: string;
+  share: string;
   endpoint: string;
   delivery: string;
 };
@@ -48,6 +49,9 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   delete_element: { takes: "change", args: ofElement },
   start_film: { takes: "generate", post: true, args: (of) => ({ ...ofFilm(of), ...FRAME }) },
   estimate_film: { takes: "read", args: (of) => ({ ...ofFilm(of), ...FRAME }) },
+  share_film: { takes: "create", post: true, args: ofFilm },
+  list_film_shares: { takes: "read", args: ofFilm },
+  revoke_film_share: { takes: "change", args: (of) => ({ ...ofFilm(of), share_id: of.share }) },
   list_predictions: { takes: "read", args: ofProject },
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_usage: { takes: "read", args: () => ({}) },
@@ -92,7 +96,7 @@ export type ClientRight = (typeof CLIENT_RIGHTS)[number];
 
 /** The right that an OAuth client needs for a request. */
 export function neededFor(name: string): ClientRight {
-  if (/^delete_|webhook/.test(name)) return "manage";
+  if (/^delete_|webhook|share/.test(name)) return "manage";
   return REQUESTS[name]?.takes === "read" ? "read" : "generate";
 }
 
@@ -105,12 +109,14 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   const element = crypto.randomUUID();
   await db.sql`insert into keyframe.elements (id, owner_id, kind, name) values (${element}, ${owner}, 'place', 'e')`;
   await db.sql`insert into keyframe.element_images values (${owner}, ${element}, 1, ${await addReference(db, owner)})`;
-  return { caller: owner, owner, project, prediction: id, film, element, ...(await addReceiver(db, owner)) };
+  const share = crypto.randomUUID();
+  await db.sql`insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256(uuid_send(${share})))`;
+  return { caller: owner, owner, project, prediction: id, film, element, share, ...(await addReceiver(db, owner)) };
 }
 
 /** A service-wide endpoint, and the secret key as its caller. Only for the requests of webhooks. */
 export async function addServiceScene(db: ClonedDatabase): Promise<Scene> {
-  const nothing = { owner: "", project: "", prediction: "", film: "", element: "" };
+  const nothing = { owner: "", project: "", prediction: "", film: "", element: "", share: "" };
   return { caller: "service_role", ...nothing, ...(await addReceiver(db, null)) };
 }
 

@@ -6,6 +6,7 @@ import { startStuck } from "../api/stuck.ts";
 import { signUp, type User } from "../api/user.ts";
 import { dataOf } from "../api/envelope.ts";
 import { delivery } from "../../../shared/contract/webhooks.ts";
+import { shareFilm } from "../api/shares.ts";
 import { register } from "../api/webhooks.ts";
 import { type FlowReceiver, startFlowReceiver } from "../receiver/receiver.ts";
 
@@ -23,6 +24,7 @@ export type Scene = {
   freshProject(): Promise<Real>;
   freshFilm(): Promise<Real>;
   freshElement(): Promise<Real>;
+  freshShare(): Promise<Real>;
   /** A prediction that the provider is still at, in the place of the video. */
   freshRun(): Promise<Real>;
 };
@@ -47,6 +49,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
   const referenceImagePath = await user.upload(await drawImage());
   const { webhookId } = await register(user, { url: receiver.url, eventTypes: ["generation.failed"] });
   const test = delivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  const { shareId, token: shareToken } = await shareFilm(user, filmId);
   return {
     user,
     newcomer,
@@ -54,6 +57,8 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     real: {
       filmId,
       elementId,
+      shareId,
+      shareToken,
       projectId,
       firstFrameId,
       lastFrameId,
@@ -66,6 +71,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     },
     freshFilm: async () => ({ filmId: await user.createFilm() }),
     freshElement: async () => ({ elementId: await user.createElement() }),
+    freshShare: async () => ({ shareId: (await shareFilm(user, filmId)).shareId }),
     freshProject: async () => ({ projectId: await user.createProject() }),
     freshRun: async () => {
       const { predictionId } = await startStuck(sql, user, "first-frame", projectId);

@@ -28,6 +28,7 @@ const ALWAYS = {
   "Access-Control-Expose-Headers":
     "x-request-id, retry-after, location, etag, preference-applied, ratelimit, ratelimit-policy, idempotency-replayed",
   "Cache-Control": "no-store",
+  "Referrer-Policy": "no-referrer", // the address of a shared film has its token
   "X-Content-Type-Options": "nosniff",
 };
 
