@@ -60,9 +60,14 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const { steps } = await keyframe.models();
   const usage = await keyframe.usage({ groupBy: "step" });
   const film = await keyframe.films.create({ title: "The pier" });
-  await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
+  const element = await keyframe.elements.create({ name: "Anna" });
+  const { elementId } = await keyframe.elements.change(element.elementId, { text: "Red" }, { unchangedSince: element });
+  const cast = { projectIds: [projectId], elementIds: [elementId] };
+  await keyframe.films.change(film.filmId, cast, { unchangedSince: film });
   const films = await all(keyframe.films.each({ limit: 1 }));
-  const { shots } = await keyframe.films.read(film.filmId);
+  const { shots, elementIds } = await keyframe.films.read(film.filmId);
+  const elements = await all(keyframe.elements.each({ limit: 1 }));
+  await keyframe.elements.delete((await keyframe.elements.read(elementId)).elementId);
   await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
@@ -96,6 +101,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   return {
     made: [first, last, video],
     ...{ estimateMicros, again, ended, reads, listed, projects, title, predictions, steps, usage, films, shots },
+    ...{ elementIds, elements },
     ...{ secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
     afterwards: await refusal(keyframe.readProject(projectId)),
   };
