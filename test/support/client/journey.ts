@@ -60,15 +60,20 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const { steps } = await keyframe.models();
   const usage = await keyframe.usage({ groupBy: "step" });
   const film = await keyframe.films.create({ title: "The pier" });
-  await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
+  const element = await keyframe.elements.create({ name: "Anna" });
+  const { elementId } = await keyframe.elements.change(element.elementId, { text: "Red" }, { unchangedSince: element });
+  const cast = { projectIds: [projectId], elementIds: [elementId] };
+  await keyframe.films.change(film.filmId, cast, { unchangedSince: film });
   const films = await all(keyframe.films.each({ limit: 1 }));
-  const { shots } = await keyframe.films.read(film.filmId);
+  const { shots, elementIds } = await keyframe.films.read(film.filmId);
   const { shareId, token: link } = await keyframe.films.share(film.filmId);
   const anybody = createKeyframeClient({ url, apikey, getToken: () => null }).films;
   const { title: seen, shots: seenShots } = await anybody.readShared(link);
   const shares = await keyframe.films.shares(film.filmId);
   await keyframe.films.revokeShare(film.filmId, shareId);
   const revoked = await refusal(anybody.readShared(link));
+  const elements = await all(keyframe.elements.each({ limit: 1 }));
+  await keyframe.elements.delete((await keyframe.elements.read(elementId)).elementId);
   await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
@@ -109,6 +114,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       shares.length,
       revoked,
     ],
+    ...{ elementIds, elements },
     ...{ secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
     afterwards: await refusal(keyframe.readProject(projectId)),
   };

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
-import { SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../../shared/contract/samples.ts";
+import { SAMPLE_ELEMENT, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../../shared/contract/samples.ts";
 import { launchBrowser } from "../../../tools/demo/browser.ts";
 import { bundle } from "../../support/client/bundle.ts";
 import type { Part } from "../../support/client/react-page.ts";
@@ -242,13 +242,17 @@ describe.each([18, 19] as const)("React %s", (version) => {
       (await next("POST /projects/generate/cancel")).answer(predictionWith({ status: "canceled" }));
       await shows("Latest", showing({ status: "canceled" }));
       await until("the poll ends", held.isGone);
-      for (let turn = 1; turn <= 2; turn++) {
+      for (let turn = 1; turn <= 3; turn++) {
         (await next(GET_PROJECT)).answer(projectWith(predictionWith({ status: "canceled" })));
         (await next(GET_FILM)).answer({ ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] });
         await shows("Film", { data: { ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] } });
-        if (turn === 2) break;
-        await call(`changeProject("${projectId}", { title: "b" })`);
-        (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId });
+        if (turn === 1) {
+          await call(`changeProject("${projectId}", { title: "b" })`);
+          (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId });
+        } else if (turn === 2) {
+          await call(`elements.change("e", { text: "b" })`);
+          (await next("PATCH /elements/e")).answer(SAMPLE_ELEMENT);
+        }
       }
     },
   );
