@@ -292,6 +292,7 @@ function expectJourney(report: JourneyReport): void {
   expect([report.projects.length, report.title, report.hidden]).toEqual([1, "Harbour, second draft", true]);
   const { predictions, shots } = report;
   expect(ids([predictions["first-frame"], predictions.video])).toEqual(ids([ended, video]));
+  expect([report.lacking, report.filled]).toEqual([[], []]);
   expect([report.films.length, shots.length, ...ids([shots[0]?.takes.video])]).toEqual([1, 1, video?.predictionId]);
   expect(usage.groups.map(({ predictions: runs }) => runs)).toEqual([2, 1, 1]);
 

@@ -63,6 +63,8 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
   const films = await all(keyframe.films.each({ limit: 1 }));
   const { shots } = await keyframe.films.read(film.filmId);
+  const lacking = (await keyframe.films.estimate(film.filmId, "video")).shots;
+  const filled = (await keyframe.films.generate(film.filmId, "video")).predictions;
   await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
@@ -95,7 +97,22 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   await keyframe.deleteProject(projectId);
   return {
     made: [first, last, video],
-    ...{ estimateMicros, again, ended, reads, listed, projects, title, predictions, steps, usage, films, shots },
+    ...{
+      estimateMicros,
+      again,
+      ended,
+      reads,
+      listed,
+      projects,
+      title,
+      predictions,
+      steps,
+      usage,
+      films,
+      shots,
+      lacking,
+      filled,
+    },
     ...{ secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
     afterwards: await refusal(keyframe.readProject(projectId)),
   };
