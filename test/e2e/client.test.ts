@@ -294,6 +294,7 @@ function expectJourney(report: JourneyReport): void {
   const { predictions, shots } = report;
   expect(ids([predictions["first-frame"], predictions.video])).toEqual(ids([ended, video]));
   expect(report.elements).toEqual([expect.objectContaining({ elementId: report.elementIds[0], text: "Red" })]);
+  expect([report.lacking, report.filled]).toEqual([[], []]);
   expect([report.films.length, shots.length, ...ids([shots[0]?.takes.video])]).toEqual([1, 1, video?.predictionId]);
   expect(report.shared).toEqual(["The pier", "Harbour, second draft", true, 1, refused("not_found", 404)]);
   expect(usage.groups.map(({ predictions: runs }) => runs)).toEqual([2, 1, 1]);

@@ -126,6 +126,8 @@ const METHODS: Record<string, string> = {
   ...{ startFilm: "films.generate", estimateFilm: "films.estimate" },
   ...{ changeFilm: "films.change", deleteFilm: "films.delete", shareFilm: "films.share", listShares: "films.shares" },
   ...{ revokeShare: "films.revokeShare", readShared: "films.readShared" },
+  ...{ createElement: "elements.create", listElements: "elements.list", readElement: "elements.read" },
+  ...{ changeElement: "elements.change", deleteElement: "elements.delete" },
   ...{ createWebhook: "webhooks.create", listWebhooks: "webhooks.list", readWebhook: "webhooks.read" },
   ...{ changeWebhook: "webhooks.change", deleteWebhook: "webhooks.delete", testWebhook: "webhooks.test" },
   ...{ revealSecret: "webhooks.secret", rotateSecret: "webhooks.rotate", recoverWebhook: "webhooks.recover" },

@@ -74,6 +74,7 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
         <NativeSelect
           size="sm"
           aria-label={`Takes: ${name}`}
+          rightSectionProps={{ "aria-hidden": true }}
           data={TAKES}
           value={takes}
           onChange={({ currentTarget }) => setTakes(currentTarget.value)}

@@ -74,6 +74,8 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const revoked = await refusal(anybody.readShared(link));
   const elements = await all(keyframe.elements.each({ limit: 1 }));
   await keyframe.elements.delete((await keyframe.elements.read(elementId)).elementId);
+  const lacking = (await keyframe.films.estimate(film.filmId, "video")).shots;
+  const filled = (await keyframe.films.generate(film.filmId, "video")).predictions;
   await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
@@ -106,7 +108,22 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   await keyframe.deleteProject(projectId);
   return {
     made: [first, last, video],
-    ...{ estimateMicros, again, ended, reads, listed, projects, title, predictions, steps, usage, films, shots },
+    ...{
+      estimateMicros,
+      again,
+      ended,
+      reads,
+      listed,
+      projects,
+      title,
+      predictions,
+      steps,
+      usage,
+      films,
+      shots,
+      lacking,
+      filled,
+    },
     shared: [
       seen,
       seenShots[0]?.title,
