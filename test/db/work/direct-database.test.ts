@@ -156,14 +156,15 @@ test("connections that Postgres ends, idle or in a call → no answer once; the 
   const call = open({ connections: 1 });
   const endAll = () => db.sql`
     select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keyframe-worker' and datname = current_database()`;
+  const sleeping = async () =>
+    (
+      await db.sql`select from pg_stat_activity
+        where application_name = 'keyframe-worker' and datname = current_database() and wait_event = 'PgSleep'`
+    ).length > 0;
+  await until("no call of the test before runs", async () => !(await sleeping()));
   await call("probe", {});
-  const waiting = refusal(call("probe", { sleep_seconds: 1 }));
-  await until(
-    "the call runs",
-    async () =>
-      (await db.sql`select from pg_stat_activity where application_name = 'keyframe-worker' and wait_event = 'PgSleep'`)
-        .length > 0,
-  );
+  const waiting = refusal(call("probe", { sleep_seconds: 5 }));
+  await until("the call runs", sleeping);
   await endAll();
   expect(await waiting).toBeInstanceOf(DatabaseError);
   await call("probe", {});
