@@ -137,10 +137,14 @@ export type Estimate = {
   /** Upper bound for the cost. Without a known price, the model's ceiling; null if it has none. */
   atMostMicros: number | null;
   currency: "USD";
-  /** What is left of your budget; null without a budget. */
+  /** What is left of your budget, or for an app (OAuth client) of its own limit; null without one. */
   availableMicros: number | null;
   /** Whether the budgets would admit the start now. */
   withinBudget: boolean;
+  /** With `quote`: starts exactly this, once. Otherwise null. */
+  quoteId: string | null;
+  /** When the quote expires; null without one. */
+  quotedUntil: string | null;
 };
 
 /** What a prediction costs, in millionths of a dollar. The provider's invoice decides. */
@@ -337,6 +341,10 @@ type StartFirstFrame = Start<
   "firstFramePredictionId" | "firstFrameImagePath" | LastFrame | "durationSeconds" | "audio"
 >;
 type StartLastFrame = Start<LastFrame | "durationSeconds" | "audio">;
+type Quote = {
+  /** Holds the price for ten minutes, and refuses what the start would. */
+  quote?: "true" | undefined;
+};
 type Endpoint = {
   description?: string | undefined;
   eventTypes?: EventType[] | undefined;
@@ -412,9 +420,10 @@ export type Operations = {
   startFirstFrame: { body: StartFirstFrame; answer: Prediction };
   startLastFrame: { body: StartLastFrame; answer: Prediction };
   startVideo: { body: Start; answer: Prediction };
-  estimateFirstFrame: { body: StartFirstFrame; answer: Estimate };
-  estimateLastFrame: { body: StartLastFrame; answer: Estimate };
-  estimateVideo: { body: Start; answer: Estimate };
+  estimateFirstFrame: { query: Quote; body: StartFirstFrame; answer: Estimate };
+  estimateLastFrame: { query: Quote; body: StartLastFrame; answer: Estimate };
+  estimateVideo: { query: Quote; body: Start; answer: Estimate };
+  startQuote: { body: { quoteId: string; atMostMicros: number }; answer: Prediction };
   readFirstFrame: Read;
   readLastFrame: Read;
   readVideo: Read;

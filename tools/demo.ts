@@ -19,6 +19,7 @@ const HELP = `npm run demo -- [options]   a shot from project to video, as a new
   --shots N     a film of N shots (1 to 20), each starting on the last frame of the one before
   --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
   --port N      the port of a stack that is started (default 54321; 0: any free one)
+  --mcp         the shot by an agent, through the tools of keyframe-mcp, each step at the price that was quoted
   --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
   --json        one JSON line last
 
@@ -34,6 +35,7 @@ async function main(): Promise<number> {
   const {
     frame,
     json,
+    mcp,
     shots: text,
     ...given
   } = parseOptions({
@@ -42,6 +44,7 @@ async function main(): Promise<number> {
       ...STACK_OPTIONS,
       shots: { type: "string" },
       frame: { type: "boolean", default: false },
+      mcp: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
     },
   }).values;
@@ -51,7 +54,7 @@ async function main(): Promise<number> {
   const start = performance.now();
   const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
   try {
-    await perform(options, { onlyFrame: frame, shots }, outcome, signal);
+    await perform(options, { onlyFrame: frame, byAgent: mcp, shots }, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
@@ -66,7 +69,7 @@ async function main(): Promise<number> {
 /** Fills in the outcome. Throws at the first failure, after stopping its own stack. */
 async function perform(
   options: StackOptions,
-  wanted: Pick<DemoOptions, "onlyFrame" | "shots">,
+  wanted: Pick<DemoOptions, "onlyFrame" | "byAgent" | "shots">,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<void> {

@@ -50,7 +50,7 @@ grant execute on function
   keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
-  keyframe.start_prediction, keyframe.update_prediction,
+  keyframe.start_prediction, keyframe.start_quote, keyframe.update_prediction,
   keyframe.read_usage,
   keyframe.webhook_health,
   keyframe.admit_upload

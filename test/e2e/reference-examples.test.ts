@@ -43,7 +43,19 @@ async function filmMaker() {
   };
   const running = await startStuck(openDatabase(), user, "last-frame", projectId);
   const { deliveryId } = await keyframe.webhooks.test(webhookId);
-  const own = { projectId, filmId, webhookId, deliveryId, firstFrameId, lastFrameId, videoId, referenceImagePath };
+  const quoted = await keyframe.estimate("first-frame", { projectId }, { quote: true });
+  const quoteId = quoted.quoteId ?? "";
+  const own = {
+    projectId,
+    filmId,
+    quoteId,
+    webhookId,
+    deliveryId,
+    firstFrameId,
+    lastFrameId,
+    videoId,
+    referenceImagePath,
+  };
   return { ...person, own, running };
 }
 

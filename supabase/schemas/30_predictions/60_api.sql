@@ -76,10 +76,12 @@ end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
 
 create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null)
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  client constant text := auth.jwt() ->> 'client_id';
+  made keyframe_private.quotes;
   wanted keyframe.predictions;
   cost record;
   refused keyframe_private.refusal;
@@ -92,17 +94,21 @@ begin
   wanted := keyframe_private.resolve_start(wanted);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
+  if quote then
+    made := keyframe_private.add_quote(wanted, estimate_prediction.input, estimate_prediction.model, cost.most_micros);
+  end if;
   return json_build_object('rate', rate, 'estimate', json_build_object(
     'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
     'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
-    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
+    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now(), client) b where b.scope <> 'service'),
     'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
+      select from keyframe_private.budgets_of(wanted.owner_id, now(), client) b where (cost.most_micros <= b.available_micros) is not true),
+    'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at)));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it is refused as the start would be, and the price holds; otherwise it stores nothing.';
 
 -- Volatile, because it takes a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(

@@ -3,7 +3,14 @@ import { seedPrediction, type World } from "./predictions.ts";
 import { addEndpoint, type Caller, call, seedDeliveries } from "./webhooks.ts";
 
 /** What requests are about: a project with a running prediction, a film, and an endpoint with a delivery. */
-export type Scene = World & { caller: Caller; prediction: string; film: string; endpoint: string; delivery: string };
+export type Scene = World & {
+  caller: Caller;
+  prediction: string;
+  film: string;
+  quote: string;
+  endpoint: string;
+  delivery: string;
+};
 type Args = Record<string, string | number | boolean | object>;
 
 /** A function that the api function calls for a caller: which token it takes, and whether it serves a POST. */
@@ -36,6 +43,7 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_usage: { takes: "read", args: () => ({}) },
   estimate_prediction: { takes: "read", args: (of) => ({ ...ofProject(of), ...FRAME }) },
+  start_quote: { takes: "generate", args: ({ quote }) => ({ quote_id: quote, at_most_micros: 67_000 }) },
   read_prediction: { takes: "read", args: (of) => ({ ...ofProject(of), ...FRAME }) },
   cancel_prediction: {
     takes: "change",
@@ -86,12 +94,15 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   const { id } = await seedPrediction(db.sql, { owner, project }, { status: "processing" });
   const film = crypto.randomUUID();
   await db.sql`insert into keyframe.films (id, owner_id, title) values (${film}, ${owner}, 't')`;
-  return { caller: owner, owner, project, prediction: id, film, ...(await addReceiver(db, owner)) };
+  const priced = { project_id: project, step: "first-frame", quote: true };
+  const { estimate } = await call<{ estimate: { quoteId: string } }>(db, owner, "estimate_prediction", priced);
+  const made = { prediction: id, film, quote: estimate.quoteId };
+  return { caller: owner, owner, project, ...made, ...(await addReceiver(db, owner)) };
 }
 
 /** A service-wide endpoint, and the secret key as its caller. Only for the requests of webhooks. */
 export async function addServiceScene(db: ClonedDatabase): Promise<Scene> {
-  const nothing = { owner: "", project: "", prediction: "", film: "" };
+  const nothing = { owner: "", project: "", prediction: "", film: "", quote: "" };
   return { caller: "service_role", ...nothing, ...(await addReceiver(db, null)) };
 }
 

@@ -5,6 +5,7 @@ import { drawImage } from "../media/images.ts";
 import { startStuck } from "../api/stuck.ts";
 import { signUp, type User } from "../api/user.ts";
 import { dataOf } from "../api/envelope.ts";
+import { estimate } from "../../../shared/contract/costs.ts";
 import { delivery } from "../../../shared/contract/webhooks.ts";
 import { register } from "../api/webhooks.ts";
 import { type FlowReceiver, startFlowReceiver } from "../receiver/receiver.ts";
@@ -45,6 +46,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
   const referenceImagePath = await user.upload(await drawImage());
   const { webhookId } = await register(user, { url: receiver.url, eventTypes: ["generation.failed"] });
   const test = delivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  const quoted = await user.post("/api/projects/generate/first-frame/estimate?quote=true", { projectId });
   return {
     user,
     newcomer,
@@ -60,6 +62,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
       deliveryId: test.deliveryId,
       eventId: test.eventId,
       ownerId: user.id,
+      quoteId: estimate.parse(dataOf(quoted, 200)).quoteId ?? "",
     },
     freshFilm: async () => ({ filmId: await user.createFilm() }),
     freshProject: async () => ({ projectId: await user.createProject() }),

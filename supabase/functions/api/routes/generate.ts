@@ -21,6 +21,7 @@ type Read = z.infer<typeof read>;
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
 type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
 type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
+type Waiting = Pick<Call<StartId>, "caller" | "headers" | "signal">;
 
 /** POST /api/projects/generate/:step → 202 with the prediction; Location is the URL to poll. Prefer: wait holds the answer. */
 export const startPrediction =
@@ -28,31 +29,40 @@ export const startPrediction =
   async (call, deps) => {
     const { projectId, model, ...input } = call.body;
     const args = { project_id: projectId, step, input, model, ...call.idempotency };
-    const started = await deps.database.call("start_prediction", args, call.caller, read);
-    const { id, projectId: project } = started.prediction;
-    // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
-    const fallBackToStarted = (error: unknown) => {
-      deps.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
-      return { answer: started, waited: {} };
-    };
-    const hasEnded = ({ prediction }: Read) => prediction.completedAt !== null;
-    const { answer, waited } = await hold(started, call, deps, hasEnded).catch(fallBackToStarted);
-    const query = new URLSearchParams({ projectId: project, predictionId: id });
-    const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
-    // The rate limit and key of this request, not of the reads during the wait.
-    const headers = { ...answerHeaders(started), ...waited, Location };
-    return answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
-      if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
-      return answerWith(fallBackToStarted(error).answer.prediction, headers, call.caller, deps);
-    });
+    return answerStart(await deps.database.call("start_prediction", args, call.caller, read), call, deps);
   };
 
-/** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing. */
+/** POST /api/projects/generate/quote → 202 with the prediction, as the start of its step; the same one when it is repeated. */
+export const startQuote: Handler<"startQuote"> = async (call, deps) => {
+  const args = { quote_id: call.body.quoteId, at_most_micros: call.body.atMostMicros };
+  return answerStart(await deps.database.call("start_quote", args, call.caller, read), call, deps);
+};
+
+async function answerStart(started: Read, call: Waiting, deps: Deps): Promise<Answer<Prediction>> {
+  const { id, projectId, step } = started.prediction;
+  // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
+  const fallBackToStarted = (error: unknown) => {
+    deps.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
+    return { answer: started, waited: {} };
+  };
+  const hasEnded = ({ prediction }: Read) => prediction.completedAt !== null;
+  const { answer, waited } = await hold(started, call, deps, hasEnded).catch(fallBackToStarted);
+  const query = new URLSearchParams({ projectId, predictionId: id });
+  const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
+  // The rate limit and key of this request, not of the reads during the wait.
+  const headers = { ...answerHeaders(started), ...waited, Location };
+  return answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
+    if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
+    return answerWith(fallBackToStarted(error).answer.prediction, headers, call.caller, deps);
+  });
+}
+
+/** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing without quote=true. */
 export const estimatePrediction =
   (step: Step): Handler<EstimateId> =>
-  async ({ body, caller }, { database }) => {
+  async ({ query, body, caller }, { database }) => {
     const { projectId, model, ...input } = body;
-    const args = { project_id: projectId, step, input, model };
+    const args = { project_id: projectId, step, input, model, quote: query.quote === "true" };
     const answer = await database.read("estimate_prediction", args, caller, estimated);
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };
@@ -116,7 +126,7 @@ export const deletePrediction: Handler<"deletePrediction"> = async (call, { data
 /** Holds the answer for the seconds of Prefer: wait, or until `isDone`. */
 async function hold(
   first: Read,
-  call: Pick<Call<StartId>, "caller" | "headers" | "signal">,
+  call: Waiting,
   deps: Deps,
   isDone: (state: Read) => boolean,
 ): Promise<{ answer: Read; waited: Record<string, string> }> {
