@@ -27,7 +27,8 @@ export type FilmOptions = {
 
 /**
  * One MP4 of a film that was read just now (`keyframe.films.read`: its URLs expire). What is alike in all shots is copied; what differs is
- * encoded again, in the size of the first shot. A shot is as long as its pictures. Needs a browser, and the package mediabunny.
+ * encoded again, in the size of the first shot. A shot is as long as its pictures. The file says in XMP that AI made it, and has the SHA-256 of
+ * each shot. Needs a browser, and the package mediabunny.
  * Rejects with a FilmError, with what the file rejects with, or with the signal's reason.
  */
 export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>

@@ -1,7 +1,7 @@
 import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
 import { type ChangeOptions, ifMatch } from "./projects.ts";
 import type { Settings } from "./settings.ts";
-import type { BodyOf, Film, FilmPage, FilmWithShots, QueryOf } from "./types.ts";
+import type { BodyOf, Film, FilmEstimate, FilmPage, FilmWithShots, QueryOf, StartedFilm, Step } from "./types.ts";
 
 export function filmMethods(settings: Settings) {
   const list = async (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): Promise<FilmPage> =>
@@ -32,6 +32,25 @@ export function filmMethods(settings: Settings) {
       { unchangedSince, ...options }: ChangeOptions = {},
     ): Promise<Film> =>
       (await operate("changeFilm", { filmId }, { ...options, json, headers: ifMatch(unchangedSince) }, settings)).data,
+
+    /**
+     * Starts a step for the shots that lack it, for all or for none. If some cannot start, it throws before anything is charged, and
+     * `details` of the error names them by their projectId.
+     */
+    generate: async (
+      filmId: string,
+      step: Step,
+      json: BodyOf<"startFilm"> = {},
+      options: StartOptions = {},
+    ): Promise<StartedFilm> => (await operate("startFilm", { filmId, step }, { ...options, json }, settings)).data,
+
+    /** What generate would cost, and which shots cannot start. */
+    estimate: async (
+      filmId: string,
+      step: Step,
+      json: BodyOf<"estimateFilm"> = {},
+      options: CallOptions = {},
+    ): Promise<FilmEstimate> => (await operate("estimateFilm", { filmId, step }, { ...options, json }, settings)).data,
 
     /** Its projects stay, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
     delete: async (

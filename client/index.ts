@@ -1,3 +1,4 @@
+import { elementMethods } from "./elements.ts";
 import { filmMethods } from "./films.ts";
 import { generationMethods } from "./generation.ts";
 import { projectMethods } from "./projects.ts";
@@ -22,8 +23,11 @@ export type {
   CreatedWebhook,
   Delivery,
   DeliveryPage,
+  Element,
+  ElementPage,
   Estimate,
   Film,
+  FilmEstimate,
   FilmPage,
   FilmWithShots,
   ListedProject,
@@ -40,9 +44,12 @@ export type {
   ProjectPage,
   ProjectWithPredictions,
   Shot,
+  StartedFilm,
+  StartedPrediction,
   Step,
   Usage,
   UsageGroup,
+  UsedElement,
   Webhook,
 } from "./types.ts";
 export type { PredictionRef, WaitOptions } from "./wait-for.ts";
@@ -51,6 +58,8 @@ export type KeyframeClient = ReturnType<typeof projectMethods> &
   ReturnType<typeof generationMethods> & {
     /** Ordered shots, each a project. */
     films: ReturnType<typeof filmMethods>;
+    /** Characters, places, props and styles that return in several shots. */
+    elements: ReturnType<typeof elementMethods>;
     /** Endpoints and their deliveries. With the project's secret key as token (on a server): the service-wide ones. */
     webhooks: ReturnType<typeof webhookMethods>;
   };
@@ -66,6 +75,7 @@ export function createKeyframeClient(options: KeyframeOptions): KeyframeClient {
     ...projectMethods(settings),
     ...generationMethods(settings),
     films: filmMethods(settings),
+    elements: elementMethods(settings),
     webhooks: webhookMethods(settings),
   };
 }

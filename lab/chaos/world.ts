@@ -47,7 +47,7 @@ export type World = {
   ledger: Ledger;
 };
 
-/** A start as its user knows it. One with neither prediction nor refusal is unanswered: it may have been accepted. */
+/** A start as its user knows it; one for each take. One with neither prediction nor refusal is unanswered: it may have been accepted. */
 export type Start = {
   key: string;
   owner_id: string;
@@ -57,8 +57,8 @@ export type Start = {
   reference: string | null;
   prediction_id: string | null;
   refusal: string | null;
-  /** Repeats it with the same key. */
-  repeat(): Promise<{ predictionId: string }>;
+  /** Repeats it with the same key; null when another take has been deleted since. */
+  repeat(): Promise<string | null>;
 };
 
 /** What users requested and got. Each list becomes a table of schema chaos at the end (invariants/ledger-tables.ts). */

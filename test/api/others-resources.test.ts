@@ -27,6 +27,7 @@ const unknown = (scene: Scene): Scene => ({
   ...{
     projectId: id(),
     filmId: id(),
+    elementId: id(),
     finishedId: id(),
     runningId: id(),
     failedId: id(),

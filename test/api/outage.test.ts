@@ -55,8 +55,10 @@ function apiBefore(platformUrl: string) {
 
 /** Each operation of the contract, about what there may be, and the figures. */
 const id = crypto.randomUUID();
-const predictions = { finishedId: id, runningId: id, failedId: id };
-const ids = { projectId: id, filmId: id, ...predictions, webhookId: id, deliveryId: id, quoteId: id };
+const ids = {
+  ...{ projectId: id, filmId: id, elementId: id, finishedId: id, runningId: id, failedId: id },
+  ...{ webhookId: id, deliveryId: id, quoteId: id },
+};
 async function requests(): Promise<[path: string, options: CallOptions][]> {
   const asked = OPERATION_IDS.map(async (one): Promise<[string, CallOptions]> => {
     const { path, options } = REQUESTS[one];

@@ -124,6 +124,7 @@ const METHODS: Record<string, string> = {
   ...{ changePrediction: "hidePrediction", cancelPrediction: "cancel", listModels: "models", readUsage: "usage" },
   ...{ createFilm: "films.create", listFilms: "films.list", readFilm: "films.read" },
   ...{ changeFilm: "films.change", deleteFilm: "films.delete" },
+  ...{ startFilm: "films.generate", estimateFilm: "films.estimate" },
   ...{ createWebhook: "webhooks.create", listWebhooks: "webhooks.list", readWebhook: "webhooks.read" },
   ...{ changeWebhook: "webhooks.change", deleteWebhook: "webhooks.delete", testWebhook: "webhooks.test" },
   ...{ revealSecret: "webhooks.secret", rotateSecret: "webhooks.rotate", recoverWebhook: "webhooks.recover" },

@@ -29,7 +29,9 @@ import {
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { AddProject } from "./AddProject.tsx";
+import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
+import { GenerateMissing } from "./GenerateMissing.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
 import { isPicture } from "../steps/TakePicture.tsx";
@@ -56,6 +58,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const [isNew, shot] = useDisclosure(false);
   const [isAdding, adding] = useDisclosure(false);
   const [isDownloading, downloading] = useDisclosure(false);
+  const [isGenerating, generating] = useDisclosure(false);
   const [moved, setMoved] = useState("");
   const change = useChangeFilm(film);
   /** Moves the shot at `from` to the place of its neighbour. */
@@ -148,12 +151,19 @@ function FilmView({ film }: { film: FilmWithShots }) {
               />
             ))}
           </Stack>
+          {shots.length > 0 && !isComplete && (
+            <BusyButton mt="sm" variant="default" onClick={generating.open}>
+              Generate what is missing
+            </BusyButton>
+          )}
         </Grid.Col>
       </Grid>
+      <CastPanel film={film} />
       <VisuallyHidden role="status">{moved}</VisuallyHidden>
       <NewProject isOpen={isNew} onClose={shot.close} filmId={film.filmId} before={shots.at(-1)} />
       <AddProject film={film} isOpen={isAdding} onClose={adding.close} />
       <DownloadFilm film={film} isOpen={isDownloading} onClose={downloading.close} />
+      <GenerateMissing film={film} isOpen={isGenerating} onClose={generating.close} />
     </>
   );
 }

@@ -19,7 +19,11 @@ export function estimateWords({ estimateMicros, atMostMicros }: Estimate): strin
 }
 
 /** Why the budgets would refuse a start now; null if they would not. */
-export function overBudgetWords({ withinBudget, availableMicros, atMostMicros }: Estimate): string | null {
+export function overBudgetWords({
+  withinBudget,
+  availableMicros,
+  atMostMicros,
+}: Omit<Estimate, "model" | "requestedModel">): string | null {
   if (withinBudget) return null;
   if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)

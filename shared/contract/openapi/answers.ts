@@ -1,5 +1,13 @@
 import type { OperationId } from "../operations/index.ts";
-import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
+import {
+  SAMPLE,
+  SAMPLE_DELIVERY,
+  SAMPLE_ELEMENT,
+  SAMPLE_FILM,
+  SAMPLE_PREDICTION,
+  SAMPLE_PROJECT,
+  SAMPLE_WEBHOOK,
+} from "../samples.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
 
@@ -64,16 +72,12 @@ const models = {
     },
   ],
 };
+const amountsOf = (micros: number) => ({
+  ...{ estimateMicros: micros, atMostMicros: micros, currency: "USD", availableMicros: 8_120_000, withinBudget: true },
+});
 const estimateOf = (model: string, micros: number) => ({
-  model,
-  requestedModel: null,
-  estimateMicros: micros,
-  atMostMicros: micros,
-  currency: "USD",
-  availableMicros: 8_120_000,
-  withinBudget: true,
-  quoteId: null,
-  quotedUntil: null,
+  ...{ model, requestedModel: null, ...amountsOf(micros) },
+  ...{ quoteId: null, quotedUntil: null },
 });
 const held = { amountMicros: null, atMostMicros: 39_000, currency: "USD", state: "held" };
 const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null, cost: held };
@@ -120,6 +124,16 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
   changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
   deleteFilm: SAMPLE_FILM,
+  createElement: SAMPLE_ELEMENT,
+  listElements: { elements: [SAMPLE_ELEMENT], nextCursor: null },
+  readElement: SAMPLE_ELEMENT,
+  changeElement: { ...SAMPLE_ELEMENT, text: "A woman of 30 in a yellow coat" },
+  deleteElement: SAMPLE_ELEMENT,
+  startFilm: { predictions: [queued(video)] },
+  estimateFilm: {
+    shots: [{ projectId, model: video.model, estimateMicros: 450_000, atMostMicros: 450_000, error: null }],
+    ...amountsOf(450_000),
+  },
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   readUsage: {

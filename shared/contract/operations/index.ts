@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { health, healthQuery } from "../service.ts";
+import { elementOperations } from "./elements.ts";
 import { filmOperations } from "./films.ts";
 import { generationOperations } from "./generation.ts";
 import type { Operation } from "./operation.ts";
@@ -28,6 +29,7 @@ const serviceOperations = {
 export const OPERATIONS = {
   ...projectOperations,
   ...filmOperations,
+  ...elementOperations,
   ...generationOperations,
   ...webhookOperations,
   ...serviceOperations,

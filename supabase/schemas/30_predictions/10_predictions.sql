@@ -61,8 +61,6 @@ create table keyframe.predictions (
   constraint frames_are_predictions check (
     input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
     and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
-  constraint video_has_a_first_frame check (step <> 'video'
-    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
   constraint first_frame_builds_on_no_frame check (step <> 'first-frame'
     or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
   constraint only_video_has_a_last_frame check (step = 'video'
@@ -244,9 +242,10 @@ comment on function keyframe_private.images_of is 'The images that an input name
 create function keyframe_private.has_images(input jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input ->> 'lastFramePredictionId',
+    input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image. A last frame comes only beside a first frame.';
+comment on function keyframe_private.has_images is 'Whether an input has an image.';
 
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$

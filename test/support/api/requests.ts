@@ -9,14 +9,22 @@ import { startStuck } from "./stuck.ts";
 import { signUp, type User } from "./user.ts";
 import { type Manager, register } from "./webhooks.ts";
 
-/** What requests are about: a project with a first frame, a running last frame and a failed video, a film, an endpoint with a delivery. */
+/** What requests are about: a project with a first frame, a running last frame and a failed video, a film, an element, an endpoint with a delivery. */
 export type Scene = Ids & {
   user: User;
   /** Who may do all that is asked for: the user, or for webhooks the project. */
   manager: Manager;
 };
 type Ids = Record<
-  "projectId" | "filmId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId" | "quoteId",
+  | "projectId"
+  | "filmId"
+  | "elementId"
+  | "finishedId"
+  | "runningId"
+  | "failedId"
+  | "webhookId"
+  | "deliveryId"
+  | "quoteId",
   string
 >;
 
@@ -65,6 +73,7 @@ async function quoteFrame(user: User, projectId: string): Promise<string> {
 }
 
 const prediction = ({ projectId, finishedId }: Ids) => `/api/projects/${projectId}/predictions/${finishedId}`;
+const element = ({ elementId }: Ids) => `/api/elements/${elementId}`;
 const webhook =
   (rest = "") =>
   ({ webhookId }: Ids) =>
@@ -120,6 +129,43 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     },
     calls: "delete_film",
     takes: "change",
+  },
+  createElement: {
+    path: () => "/api/elements",
+    options: () => ({ json: { kind: "place", name: "Harbour" } }),
+    calls: "create_element",
+    takes: "create",
+  },
+  listElements: { path: () => "/api/elements?limit=2", calls: "list_elements", takes: "read" },
+  readElement: { path: element, calls: "read_element", takes: "read" },
+  changeElement: {
+    path: element,
+    options: () => ({ json: { text: "Fog" } }),
+    calls: "update_element",
+    takes: "change",
+  },
+  deleteElement: {
+    path: element,
+    uses: async ({ user }) => ({ elementId: await user.createElement() }),
+    calls: "delete_element",
+    takes: "change",
+  },
+  startFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}/generate/first-frame`,
+    options: () => ({ json: {} }),
+    uses: async ({ user }) => {
+      const filmId = await user.createFilm();
+      await user.createProject({ filmId, textPrompt: REFUSED });
+      return { filmId };
+    },
+    calls: "start_film",
+    takes: "generate",
+  },
+  estimateFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}/generate/first-frame/estimate`,
+    options: () => ({ json: {} }),
+    calls: "estimate_film",
+    takes: "read",
   },
   changePrediction: {
     path: prediction,
@@ -222,6 +268,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
   const user = await signUp();
   const manager = given ?? user;
   const filmId = await user.createFilm();
+  const elementId = await user.createElement({ imagePaths: [await user.upload(await drawImage())] });
   const projectId = await user.createProject({ filmId });
   const [finished, running, { webhookId }] = await Promise.all([
     user.start("first-frame", { projectId }).then(user.finish),
@@ -236,6 +283,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
     manager,
     projectId,
     filmId,
+    elementId,
     finishedId: finished.predictionId,
     runningId: running.predictionId,
     failedId: failed.predictionId,

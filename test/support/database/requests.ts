@@ -1,13 +1,15 @@
 import type { ClonedDatabase } from "./clone-database.ts";
 import { seedPrediction, type World } from "./predictions.ts";
+import { addReference } from "./user.ts";
 import { addEndpoint, type Caller, call, seedDeliveries } from "./webhooks.ts";
 
-/** What requests are about: a project with a running prediction, a film, and an endpoint with a delivery. */
+/** What requests are about: a project with a running prediction, a film, an element, and an endpoint with a delivery. */
 export type Scene = World & {
   caller: Caller;
   prediction: string;
   film: string;
   quote: string;
+  element: string;
   endpoint: string;
   delivery: string;
 };
@@ -22,6 +24,7 @@ type RequestOf = {
 
 const ofProject = ({ project }: Scene) => ({ project_id: project });
 const ofFilm = ({ film }: Scene) => ({ film_id: film });
+const ofElement = ({ element }: Scene) => ({ element_id: element });
 const ofEndpoint = ({ endpoint }: Scene) => ({ endpoint_id: endpoint });
 const ofDelivery = ({ delivery }: Scene) => ({ delivery_id: delivery });
 const none = () => ({});
@@ -39,6 +42,13 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   read_film: { takes: "read", args: ofFilm },
   update_film: { takes: "change", args: (of) => ({ ...ofFilm(of), project_ids: [of.project] }) },
   delete_film: { takes: "change", args: ofFilm },
+  create_element: { takes: "create", post: true, args: () => ({ kind: "place", name: "Harbour" }) },
+  list_elements: { takes: "read", args: none },
+  read_element: { takes: "read", args: ofElement },
+  update_element: { takes: "change", args: (of) => ({ ...ofElement(of), changes: { text: "Fog" } }) },
+  delete_element: { takes: "change", args: ofElement },
+  start_film: { takes: "generate", post: true, args: (of) => ({ ...ofFilm(of), ...FRAME }) },
+  estimate_film: { takes: "read", args: (of) => ({ ...ofFilm(of), ...FRAME }) },
   list_predictions: { takes: "read", args: ofProject },
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_usage: { takes: "read", args: () => ({}) },
@@ -94,15 +104,18 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   const { id } = await seedPrediction(db.sql, { owner, project }, { status: "processing" });
   const film = crypto.randomUUID();
   await db.sql`insert into keyframe.films (id, owner_id, title) values (${film}, ${owner}, 't')`;
+  const element = crypto.randomUUID();
+  await db.sql`insert into keyframe.elements (id, owner_id, kind, name) values (${element}, ${owner}, 'place', 'e')`;
+  await db.sql`insert into keyframe.element_images values (${owner}, ${element}, 1, ${await addReference(db, owner)})`;
   const priced = { project_id: project, step: "first-frame", quote: true };
   const { estimate } = await call<{ estimate: { quoteId: string } }>(db, owner, "estimate_prediction", priced);
-  const made = { prediction: id, film, quote: estimate.quoteId };
+  const made = { prediction: id, film, element, quote: estimate.quoteId };
   return { caller: owner, owner, project, ...made, ...(await addReceiver(db, owner)) };
 }
 
 /** A service-wide endpoint, and the secret key as its caller. Only for the requests of webhooks. */
 export async function addServiceScene(db: ClonedDatabase): Promise<Scene> {
-  const nothing = { owner: "", project: "", prediction: "", film: "", quote: "" };
+  const nothing = { owner: "", project: "", prediction: "", film: "", element: "", quote: "" };
   return { caller: "service_role", ...nothing, ...(await addReceiver(db, null)) };
 }
 

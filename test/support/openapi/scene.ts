@@ -23,6 +23,7 @@ export type Scene = {
   /** A project that nothing depends on. */
   freshProject(): Promise<Real>;
   freshFilm(): Promise<Real>;
+  freshElement(): Promise<Real>;
   /** A prediction that the provider is still at, in the place of the video. */
   freshRun(): Promise<Real>;
 };
@@ -35,6 +36,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     startFlowReceiver((response) => response.writeHead(204).end()),
   ]);
   const [filmId, projectId] = [await user.createFilm(), await user.createProject()];
+  const elementId = await user.createElement();
   const run = async (step: Step) => {
     const ended = await user.finish(await user.start(step, { projectId }));
     if (ended.status !== "succeeded") throw new Error(`The ${step} of the examples ended as ${ended.status}.`);
@@ -53,6 +55,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     receiver,
     real: {
       filmId,
+      elementId,
       projectId,
       firstFrameId,
       lastFrameId,
@@ -65,6 +68,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
       quoteId: estimate.parse(dataOf(quoted, 200)).quoteId ?? "",
     },
     freshFilm: async () => ({ filmId: await user.createFilm() }),
+    freshElement: async () => ({ elementId: await user.createElement() }),
     freshProject: async () => ({ projectId: await user.createProject() }),
     freshRun: async () => {
       const { predictionId } = await startStuck(sql, user, "first-frame", projectId);

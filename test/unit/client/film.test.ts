@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { safeFileName } from "../../../client/film.ts";
@@ -79,7 +80,7 @@ async function look(film) {
 }
 async function join(shots, options, make = joinFilm) {
   const files = await Promise.all(shots);
-  const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true });
+  const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true, sha256: at + "f" });
   return await make({ shots: files.map((_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, options);
 }
 const command = async (shots) => /^ffmpeg .*$/m.exec(await (await join(shots, {}, zipFilm)).text())[0];
@@ -131,6 +132,32 @@ test.each([
 ])("shots with %s; each sound is heard in its own shot", async (_, shots) => {
   const heard = await page.evaluate(`hear(${JSON.stringify(shots)})`);
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
+});
+
+test("a film → says in XMP, in a box of its own at the end, that AI made it, and names each shot's SHA-256 in order", async () => {
+  for (const inFile of [false, true]) {
+    const bytes = await page.evaluate<number[]>(`(async () => {
+      const file = await (await navigator.storage.getDirectory()).getFileHandle("film.mp4", { create: true });
+      const film = await join([1, 0, 2].map(makeShot), ${inFile} ? { file } : {});
+      return [...new Uint8Array(await film.arrayBuffer())];
+    })()`);
+    const film = Buffer.from(bytes);
+    const boxes: [type: string, content: Buffer][] = [];
+    for (let at = 0; at < film.length; at += film.readUInt32BE(at) || film.length)
+      boxes.push([film.toString("latin1", at + 4, at + 8), film.subarray(at + 8, at + film.readUInt32BE(at))]);
+    const [type, content] = boxes.at(-1) ?? [];
+    expect([type, content?.toString("hex", 0, 16)]).toEqual(["uuid", "be7acfcb97a942e89c71999491e3afac"]);
+    const xmp = await page.evaluate<string[]>(`(() => {
+      const xml = new DOMParser().parseFromString(${JSON.stringify(content?.toString("utf8", 16))}, "text/xml");
+      const about = xml.getElementsByTagName("rdf:Description")[0];
+      return [about, ...about.getElementsByTagName("rdf:li")].map((one) => [...one.attributes].map(({ name, value }) => name + " " + value).join());
+    })()`);
+    const made = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia";
+    const [about, ...shots] = xmp;
+    expect(about).toBe(`rdf:about ,Iptc4xmpExt:DigitalSourceType ${made}`);
+    expect(shots).toEqual([0, 1, 2].map((at) => `stRef:instanceID sha256:${at}f`));
+    expect(detectMedia(new Uint8Array(film))).toBe("video/mp4");
+  }
 });
 
 const clip = (bytes: Uint8Array<ArrayBuffer>) =>

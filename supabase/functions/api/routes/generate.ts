@@ -1,7 +1,8 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { modelList } from "../../../../shared/contract/controls.ts";
 import { estimate, usage } from "../../../../shared/contract/costs.ts";
 import type { Step } from "../../../../shared/contract/fields.ts";
+import type { AnswerOf } from "../../../../shared/contract/operations/index.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import type { Caller } from "../auth/verify-session.ts";
@@ -17,6 +18,7 @@ const estimated = answerBase.extend({ estimate });
 const used = answerBase.extend(usage.shape);
 const read = answerBase.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
+const startedRows = read.extend({ predictions: z.array(predictionRow).nullish() });
 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
 type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
@@ -27,18 +29,22 @@ type Waiting = Pick<Call<StartId>, "caller" | "headers" | "signal">;
 export const startPrediction =
   (step: Step): Handler<StartId> =>
   async (call, deps) => {
-    const { projectId, model, ...input } = call.body;
-    const args = { project_id: projectId, step, input, model, ...call.idempotency };
-    return answerStart(await deps.database.call("start_prediction", args, call.caller, read), call, deps);
+    const { projectId, model, count, ...input } = call.body;
+    const args = { project_id: projectId, step, input, model, count, ...call.idempotency };
+    return answerStart(await deps.database.call("start_prediction", args, call.caller, startedRows), call, deps);
   };
 
 /** POST /api/projects/generate/quote → 202 with the prediction, as the start of its step; the same one when it is repeated. */
 export const startQuote: Handler<"startQuote"> = async (call, deps) => {
   const args = { quote_id: call.body.quoteId, at_most_micros: call.body.atMostMicros };
-  return answerStart(await deps.database.call("start_quote", args, call.caller, read), call, deps);
+  return answerStart(await deps.database.call("start_quote", args, call.caller, startedRows), call, deps);
 };
 
-async function answerStart(started: Read, call: Waiting, deps: Deps): Promise<Answer<Prediction>> {
+async function answerStart(
+  started: z.infer<typeof startedRows>,
+  call: Waiting,
+  deps: Deps,
+): Promise<Answer<AnswerOf<StartId>>> {
   const { id, projectId, step } = started.prediction;
   // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
   const fallBackToStarted = (error: unknown) => {
@@ -51,18 +57,23 @@ async function answerStart(started: Read, call: Waiting, deps: Deps): Promise<An
   const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
   // The rate limit and key of this request, not of the reads during the wait.
   const headers = { ...answerHeaders(started), ...waited, Location };
-  return answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
+  const first = await answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
     if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
     return answerWith(fallBackToStarted(error).answer.prediction, headers, call.caller, deps);
   });
+  if (started.predictions == null || first.data === undefined) return first;
+  const others = started.predictions.slice(1);
+  const files = await deps.storage.signGenerated(outputPaths(others), call.caller); // only a repeated request has any
+  const predictions = [first.data, ...others.map((row) => mapPrediction(row, files))];
+  return { ...first, data: { ...first.data, predictions } };
 }
 
 /** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing without quote=true. */
 export const estimatePrediction =
   (step: Step): Handler<EstimateId> =>
   async ({ query, body, caller }, { database }) => {
-    const { projectId, model, ...input } = body;
-    const args = { project_id: projectId, step, input, model, quote: query.quote === "true" };
+    const { projectId, model, count, ...input } = body;
+    const args = { project_id: projectId, step, input, model, count, quote: query.quote === "true" };
     const answer = await database.read("estimate_prediction", args, caller, estimated);
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };

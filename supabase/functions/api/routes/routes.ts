@@ -1,5 +1,7 @@
+import { STEPS } from "../../../../shared/contract/fields.ts";
 import { OPERATIONS, type OperationId } from "../../../../shared/contract/operations/index.ts";
-import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
+import { changeElement, createElement, deleteElement, listElements, readElement } from "./elements.ts";
+import { changeFilm, createFilm, deleteFilm, estimateFilm, listFilms, readFilm, startFilm } from "./films.ts";
 import {
   cancelPrediction,
   changePrediction,
@@ -46,6 +48,13 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   readFilm,
   changeFilm,
   deleteFilm,
+  createElement,
+  listElements,
+  readElement,
+  changeElement,
+  deleteElement,
+  startFilm,
+  estimateFilm,
   startFirstFrame: startPrediction("first-frame"),
   startLastFrame: startPrediction("last-frame"),
   startVideo: startPrediction("video"),
@@ -86,11 +95,13 @@ export type Route = {
 /** The form of an identifier in a path; anything else is not_found. */
 const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
+const STEP = `(?:${STEPS.join("|")})`;
+
 /** All paths of the contract. */
 export function listRoutes(): Route[] {
   const routes = new Map<string, Route>();
   for (const [id, { method, at }] of Object.entries(OPERATIONS)) {
-    const pattern = at.replaceAll(/:(\w+)/g, `:$1{${UUID}}`);
+    const pattern = at.replaceAll(/:(\w+)/g, (_, name) => `:${name}{${name === "step" ? STEP : UUID}}`);
     const route = routes.get(at) ?? { at, pattern, operations: {} };
     // The keys of OPERATIONS are the OperationIds, which Object.entries forgets.
     route.operations[method] = id as OperationId;

@@ -83,9 +83,9 @@ function keptExcerpt(excerpt: string | null, header: string): string | null {
 }
 
 /** The entry to the code that sends requests. index.ts loads it at the first kick, because undici is slow to load. */
-export function createSender(allowLocal: boolean, log: Log): (delivery: Delivery) => Promise<AttemptResult> {
+export function createSender(allowLocal: boolean, log: Log, now: () => number): ReturnType<typeof createAttempt> {
   const checked = createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal });
-  return createAttempt({ post: createPost({ lookup: checked }), allowLocal, now: Date.now, log });
+  return createAttempt({ post: createPost({ lookup: checked }), allowLocal, now, log });
 }
 
 /**
