@@ -274,7 +274,7 @@ export type FilmWithShots = Film & { shots: Shot[] };
 /** In the order of the shots. Empty: none lacks the step. */
 export type StartedFilm = { predictions: Prediction[] };
 /** The amounts are of all shots that can start, together. */
-export type FilmEstimate = Omit<Estimate, "model" | "requestedModel"> & {
+export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "quoteId" | "quotedUntil"> & {
   /** The shots that lack the step, in order. `error`: why one cannot start. */
   shots: (Pick<Estimate, "estimateMicros" | "atMostMicros"> & {
     projectId: string;

@@ -30,8 +30,8 @@ comment on column keyframe_private.quotes.expires_at is 'Until when it can be st
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
-create function keyframe_private.add_quote(priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer,
-  most_micros bigint)
+create function keyframe_private.add_quote(
+  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, most_micros bigint)
 returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
 declare
   client constant text := auth.jwt() ->> 'client_id';

@@ -197,6 +197,19 @@ describe("a quote", () => {
     expect(await codeOf(call(db, session(), "estimate_prediction", { ...args, quote: true }))).toBe("price_unknown");
     await call(db, session(), "estimate_prediction", args);
   });
+  test("of three takes → its price is theirs, it starts all three, and a client's limit counts them all", async () => {
+    await allow(4 * FRAME);
+    const args = { project_id: world.project, step: "first-frame", count: 3, quote: true };
+    const ask = () => call<{ estimate: Estimate }>(db, client(), "estimate_prediction", args);
+    const [{ estimate: one }, { estimate: other }] = [await ask(), await ask()];
+    expect(one).toMatchObject({ atMostMicros: 3 * FRAME, availableMicros: 4 * FRAME });
+    await start(one, client());
+    await start(one, client());
+    expect(await started()).toEqual({ predictions: 3, held: 3 * FRAME });
+    expect(await codeOf(start(other, client()))).toBe("budget_exceeded");
+    expect(await codeOf(ask())).toBe("budget_exceeded");
+  });
+
   test("an expired one → pruned after a day; a deleted account → its quotes go too", async () => {
     const [old, fresh] = [await quote(), await quote()];
     await age(old.quoteId, "24 hours 11 minutes");
