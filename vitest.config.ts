@@ -40,6 +40,9 @@ const lab = project("lab", tests("lab"));
 /** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. Its limit: a film with dozens of restarts. */
 const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
 
+/** The official MCP conformance suite and inspector. They download 250 MB, most of it a Node of their own, so `--mode all` leaves them out. */
+const mcp = project("mcp", tests("mcp"), stackSetup);
+
 /** Films, webhooks and kills once more, with `npm run worker` in place of the workers' functions. */
 const byProcess = project(
   "stack with worker processes",
@@ -60,6 +63,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   lab: [lab],
   tools: [tools],
   engines: [engines],
+  mcp: [mcp],
   // The longest files first. Each project with a stack would start one of its own.
   all: [
     ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],

@@ -36,7 +36,8 @@ export type ErrorDetail = { path: string; message: string };
 
 /** The budget that refused a start, in millionths of a dollar. The service's budget has no amounts. */
 export type ExceededBudget = {
-  scope: "owner" | "service";
+  /** client: what this app (OAuth client) may spend for you in a day. */
+  scope: "owner" | "client" | "service";
   period: "day" | "month";
   estimateMicros: number;
   limitMicros?: number;

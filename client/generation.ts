@@ -58,10 +58,26 @@ export function generationMethods(settings: Settings) {
       return remember(await operate(id, {}, { ...options, ...hold(wait), json }, settings));
     },
 
-    /** What generate with the same body would cost. Starts nothing, and throws where generate would. */
-    estimate: async <S extends Step>(step: S, json: StepBody[S], options: CallOptions = {}): Promise<Estimate> => {
+    /** What generate with the same body would cost. Starts nothing, and throws where generate would. `quote`: for startQuote. */
+    estimate: async <S extends Step>(
+      step: S,
+      json: StepBody[S],
+      { quote, ...options }: CallOptions & { quote?: boolean | undefined } = {},
+    ): Promise<Estimate> => {
       const id = `estimate${nameOf(step)}` as const;
-      return (await operate(id, {}, { ...options, json }, settings)).data;
+      const query = { quote: quote ? "true" : undefined };
+      return (await operate(id, {}, { ...options, json, query }, settings)).data;
+    },
+
+    /** Starts exactly what an estimate with `quote` was for, at its price. A repetition returns the same prediction and costs nothing. */
+    startQuote: async (
+      { quoteId, atMostMicros }: Pick<Estimate, "quoteId" | "atMostMicros">,
+      { wait, ...options }: CallOptions & HoldOptions = {},
+    ): Promise<Prediction> => {
+      if (quoteId === null || atMostMicros === null)
+        throw new TypeError("The estimate has no quote: ask for it with `quote`.");
+      const json = { quoteId, atMostMicros };
+      return remember(await operate("startQuote", {}, { ...options, ...hold(wait), json }, settings));
     },
 
     /** What your predictions cost from one day to another (`2026-03-01`, by UTC), by default this month by day; and your budgets. */

@@ -35,6 +35,7 @@ export const ROUTES = {
   estimateFirstFrame: ["POST", "/projects/generate/first-frame/estimate"],
   estimateLastFrame: ["POST", "/projects/generate/last-frame/estimate"],
   estimateVideo: ["POST", "/projects/generate/video/estimate"],
+  startQuote: ["POST", "/projects/generate/quote"],
   readFirstFrame: ["GET", "/projects/generate/first-frame"],
   readLastFrame: ["GET", "/projects/generate/last-frame"],
   readVideo: ["GET", "/projects/generate/video"],

@@ -145,10 +145,14 @@ export type Estimate = {
   /** Upper bound for the cost. Without a known price, the model's ceiling; null if it has none. */
   atMostMicros: number | null;
   currency: "USD";
-  /** What is left of your budget; null without a budget. */
+  /** What is left of your budget, or for an app (OAuth client) of its own limit; null without one. */
   availableMicros: number | null;
   /** Whether the budgets would admit the start now. */
   withinBudget: boolean;
+  /** With `quote`: starts exactly this, once. Otherwise null. */
+  quoteId: string | null;
+  /** When the quote expires; null without one. */
+  quotedUntil: string | null;
 };
 
 /** What a prediction costs, in millionths of a dollar. The provider's invoice decides. */
@@ -270,7 +274,7 @@ export type FilmWithShots = Film & { shots: Shot[] };
 /** In the order of the shots. Empty: none lacks the step. */
 export type StartedFilm = { predictions: Prediction[] };
 /** The amounts are of all shots that can start, together. */
-export type FilmEstimate = Omit<Estimate, "model" | "requestedModel"> & {
+export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "quoteId" | "quotedUntil"> & {
   /** The shots that lack the step, in order. `error`: why one cannot start. */
   shots: (Pick<Estimate, "estimateMicros" | "atMostMicros"> & {
     projectId: string;
@@ -402,6 +406,10 @@ type StartFirstFrame = Start<
   "firstFramePredictionId" | "firstFrameImagePath" | LastFrame | "durationSeconds" | "audio"
 >;
 type StartLastFrame = Start<LastFrame | "durationSeconds" | "audio">;
+type Quote = {
+  /** Holds the price for ten minutes, and refuses what the start would. */
+  quote?: "true" | undefined;
+};
 type StartFilm = Omit<Start, "projectId" | "count"> & {
   /** Only these shots, if they lack the step. Default: all that lack it, at most the first 60. */
   projectIds?: string[] | undefined;
@@ -505,9 +513,10 @@ export type Operations = {
   startFirstFrame: { body: StartFirstFrame; answer: StartedPrediction };
   startLastFrame: { body: StartLastFrame; answer: StartedPrediction };
   startVideo: { body: Start; answer: StartedPrediction };
-  estimateFirstFrame: { body: StartFirstFrame; answer: Estimate };
-  estimateLastFrame: { body: StartLastFrame; answer: Estimate };
-  estimateVideo: { body: Start; answer: Estimate };
+  estimateFirstFrame: { query: Quote; body: StartFirstFrame; answer: Estimate };
+  estimateLastFrame: { query: Quote; body: StartLastFrame; answer: Estimate };
+  estimateVideo: { query: Quote; body: Start; answer: Estimate };
+  startQuote: { body: { quoteId: string; atMostMicros: number }; answer: StartedPrediction };
   readFirstFrame: Read;
   readLastFrame: Read;
   readVideo: Read;

@@ -20,6 +20,7 @@ const HELP = `npm run demo -- [options]   a shot from project to video, as a new
   --cast        with --shots: two characters and a place that return in each shot
   --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
   --port N      the port of a stack that is started (default 54321; 0: any free one)
+  --mcp         the shot by an agent, through the tools of keyframe-mcp, each step at the price that was quoted
   --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
   --json        one JSON line last
 
@@ -36,6 +37,7 @@ async function main(): Promise<number> {
     cast,
     frame,
     json,
+    mcp,
     shots: text,
     ...given
   } = parseOptions({
@@ -45,6 +47,7 @@ async function main(): Promise<number> {
       shots: { type: "string" },
       cast: { type: "boolean", default: false },
       frame: { type: "boolean", default: false },
+      mcp: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
     },
   }).values;
@@ -55,7 +58,7 @@ async function main(): Promise<number> {
   const start = performance.now();
   const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
   try {
-    await perform(options, { onlyFrame: frame, shots, withCast: cast }, outcome, signal);
+    await perform(options, { onlyFrame: frame, byAgent: mcp, shots, withCast: cast }, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
@@ -70,7 +73,7 @@ async function main(): Promise<number> {
 /** Fills in the outcome. Throws at the first failure, after stopping its own stack. */
 async function perform(
   options: StackOptions,
-  wanted: Pick<DemoOptions, "onlyFrame" | "shots" | "withCast">,
+  wanted: Pick<DemoOptions, "onlyFrame" | "byAgent" | "shots" | "withCast">,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<void> {

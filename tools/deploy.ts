@@ -12,6 +12,7 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 
   --project REF   the 20 letters in the project's address, https://<ref>.supabase.co
   --dry-run       print what would change, and change nothing
+  --without-mcp   leave out keyframe-mcp, by which agents use the API (docs/agents.md)
   ${BUDGET_HELP}
 
   KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's

@@ -17,6 +17,7 @@ remove [folder]   takes them out, and writes a migration that drops what Keyfram
   folder                 the folder that has supabase/config.toml (default: this one)
   --dry-run              print what would be written and removed, and change nothing
   --function-name NAME   add: the name of the API's function, where the app has a function named api
+  --without-mcp          add: leave out keyframe-mcp, by which agents use the API (docs/agents.md); --with-mcp brings it later
   ${BUDGET_HELP}
   --force                replace or remove copied files that were edited
   --drop OBJECT          remove: this object of the app may go too, as the migration's error names it; may be repeated
@@ -41,6 +42,8 @@ async function main(): Promise<number> {
     options: {
       "dry-run": { type: "boolean", default: false },
       "function-name": { type: "string" },
+      "without-mcp": { type: "boolean", default: false },
+      "with-mcp": { type: "boolean", default: false },
       ...BUDGET_OPTIONS,
       force: { type: "boolean", default: false },
       drop: { type: "string", multiple: true, default: [] },
@@ -72,7 +75,15 @@ async function main(): Promise<number> {
   }
   if (resolve(folder) === resolve(root)) throw new InstallError("Name the app's folder: npm run add -- <folder>");
   const app = await readApp(resolve(folder), source);
-  const options = { ...given, functionName, budgets: readBudgets(given), isDryRun: given["dry-run"], now: new Date() };
+  const mcp = given["without-mcp"] ? false : given["with-mcp"] || undefined;
+  const options = {
+    ...given,
+    functionName,
+    mcp,
+    budgets: readBudgets(given),
+    isDryRun: given["dry-run"],
+    now: new Date(),
+  };
   if (command === "add") await add(source, app, options);
   else if (given.migrations) await forget(app, options);
   else await remove(source, app, options);
@@ -82,6 +93,7 @@ async function main(): Promise<number> {
 type Options = {
   budgets: Budgets;
   functionName: string | undefined;
+  mcp: boolean | undefined;
   force: boolean;
   drop: string[];
   yes: boolean;

@@ -38,7 +38,7 @@ export type Stack = {
   extensions: Installed;
   /** Null with the real Replicate. */
   simulator: { url: string } | null;
-  /** The four functions, gateway, scheduler and simulator, by name. For fault tests. */
+  /** The functions, gateway, scheduler and simulator, by name. For fault tests. */
   children: Map<string, ChildProcess>;
   /** Each function's own address, behind the gateway. For tests and benchmarks. */
   functionUrls: Record<string, string>;

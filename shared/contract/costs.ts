@@ -21,9 +21,10 @@ const period = z.enum(["day", "month"]).meta({ description: "By UTC." });
 /** `budget` of the error budget_exceeded. */
 export const exceededBudget = z
   .object({
-    scope: z
-      .enum(["owner", "service"])
-      .meta({ description: "owner: your own budget. service: the budget of all users together, without amounts." }),
+    scope: z.enum(["owner", "client", "service"]).meta({
+      description:
+        "owner: your own budget. client: what this app (OAuth client) may spend for you in a day. service: the budget of all users together, without amounts.",
+    }),
     period,
     estimateMicros: micros.meta({ description: "Upper bound for the cost of the refused start." }),
     limitMicros: micros.optional(),
@@ -47,11 +48,31 @@ export const estimate = z
       description: "Upper bound for the cost. Without a known price, the model's ceiling; null if it has none.",
     }),
     currency,
-    availableMicros: micros.nullable().meta({ description: "What is left of your budget; null without a budget." }),
+    availableMicros: micros.nullable().meta({
+      description: "What is left of your budget, or for an app (OAuth client) of its own limit; null without one.",
+    }),
     withinBudget: z.boolean().meta({ description: "Whether the budgets would admit the start now." }),
+    quoteId: id.nullable().meta({ description: "With `quote=true`: starts exactly this, once. Otherwise null." }),
+    quotedUntil: time
+      .nullable()
+      .meta({ description: "When the quote expires, ten minutes from now; null without one." }),
   })
   .meta({ id: "Estimate" });
 export type Estimate = z.infer<typeof estimate>;
+
+export const estimateQuery = z.strictObject({
+  quote: z
+    .literal("true", { error: "Must be true." })
+    .optional()
+    .meta({ description: "true: holds the price for ten minutes (`quoteId`), and refuses what the start would." }),
+});
+
+export const startQuoteBody = z
+  .strictObject({
+    quoteId: id.meta({ description: "Of an estimate with `quote=true`." }),
+    atMostMicros: micros.meta({ description: "Its atMostMicros: the price you agree to." }),
+  })
+  .meta({ id: "StartQuote" });
 
 const day = z.iso.date({ error: "Must be a day such as 2026-03-01." });
 

@@ -93,7 +93,7 @@ export const startedFilm = z
   })
   .meta({ id: "StartedFilm" });
 
-const { model, requestedModel, ...amounts } = estimate.shape;
+const { model, requestedModel, quoteId: _, quotedUntil: __, ...amounts } = estimate.shape;
 const { estimateMicros, atMostMicros } = amounts;
 const error = z.object({ code: z.string(), message: z.string() }).nullable();
 export const filmEstimate = z

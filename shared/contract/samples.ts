@@ -11,6 +11,7 @@ export const SAMPLE = {
   webhookId: "e1d2c3b4-a596-4788-8990-0a1b2c3d4e51",
   deliveryId: "a7c1e5d3-4b2f-4c6d-9e8f-7a6b5c4d3e61",
   eventId: "f3b8d2a6-1c9e-4e7b-8d5a-9c0b1a2d3e71",
+  quoteId: "d4e8a1f7-5c3b-4a92-8e6d-7b0c9f1a2e81",
   ownerId: "9d8c7b6a-5f4e-4d3c-8b2a-1f0e9d8c7b91",
   referenceImagePath: "projects/6d3f2b1a-0e9c-4b8d-8f7a-5c4e3d2b1a81.png",
 } as const;

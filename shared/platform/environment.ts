@@ -116,23 +116,27 @@ const outputHosts = z.string().transform((list, context) => {
 /** A variable that undici reads itself. Listed because the local stack permits a function only its own variables. */
 const readByUndici = z.string().optional();
 
+const api = z.object({
+  SUPABASE_URL: httpUrl,
+  SUPABASE_PUBLISHABLE_KEYS: apiKeys,
+  SUPABASE_JWKS: supabaseJwks,
+  /** A caller of the webhook paths with this key manages the service-wide endpoints. */
+  SUPABASE_SECRET_KEYS: supabaseSecretKeys,
+  /** Set only where sessions are signed with the project's shared HS256 key. */
+  KEYFRAME_JWT_SECRET: z.string().min(32, "must have at least 32 characters").optional(),
+  /**
+   * The address apps use, where it is not SUPABASE_URL: a custom domain, or `supabase start`, whose functions see
+   * http://kong:8000. It is a second accepted issuer and the host of signed URLs.
+   */
+  KEYFRAME_CLIENT_URL: httpUrl.optional(),
+  KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,
+});
+
 /** The variables of each function, by its name. The platform sets those of SUPABASE. */
 export const functionEnvironments = {
-  api: z.object({
-    SUPABASE_URL: httpUrl,
-    SUPABASE_PUBLISHABLE_KEYS: apiKeys,
-    SUPABASE_JWKS: supabaseJwks,
-    /** A caller of the webhook paths with this key manages the service-wide endpoints. */
-    SUPABASE_SECRET_KEYS: supabaseSecretKeys,
-    /** Set only where sessions are signed with the project's shared HS256 key. */
-    KEYFRAME_JWT_SECRET: z.string().min(32, "must have at least 32 characters").optional(),
-    /**
-     * The address apps use, where it is not SUPABASE_URL: a custom domain, or `supabase start`, whose functions see
-     * http://kong:8000. It is a second accepted issuer and the host of signed URLs.
-     */
-    KEYFRAME_CLIENT_URL: httpUrl.optional(),
-    KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,
-  }),
+  api,
+  /** It calls the API's handlers. */
+  "keyframe-mcp": api,
   "keyframe-generate": z.object({
     SUPABASE_URL: httpUrl,
     SUPABASE_SECRET_KEYS: supabaseSecretKeys,

@@ -348,12 +348,14 @@ comment on type keyframe_private.client_right is 'Each has those before it. read
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
   name text not null constraint name_is_not_empty check (btrim(name) <> ''),
-  may keyframe_private.client_right not null
+  may keyframe_private.client_right not null,
+  owner_day_micros bigint constraint owner_day_is_exact_in_json check (owner_day_micros between 0 and 9007199254740991)
 );
 comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them. Every other client is refused.';
 comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
 comment on column keyframe_private.allowed_clients.name is 'For administrators.';
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
+comment on column keyframe_private.allowed_clients.owner_day_micros is 'The most it may spend for each user in a day (UTC), in micro-dollars, within the user''s budgets; null: no limit of its own.';
 
 -- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
@@ -388,7 +390,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests, and quotes. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -2173,6 +2175,7 @@ create table keyframe.predictions (
   output_has_audio boolean,
   hidden boolean not null default false,
   started_by_server boolean not null default coalesce(auth.jwt() ->> 'keyframe_actor' = 'server', false),
+  client_id text default auth.jwt() ->> 'client_id',
   created_at timestamptz not null default now(),
   started_at timestamptz,
   completed_at timestamptz,
@@ -2243,6 +2246,7 @@ comment on column keyframe.predictions.error_stage is 'With error_code content_r
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was asked for. Null for images, and when the file does not say it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
+comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: a session of the owner''s, or a server.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
@@ -2527,6 +2531,7 @@ create table keyframe_private.provider_submits (
   most_micros bigint,
   cost_micros bigint,
   cost_state text not null default 'held',
+  client_id text,
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
@@ -2567,12 +2572,15 @@ comment on column keyframe_private.provider_submits.price_ids is 'The prices by 
 comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
+comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: a session of the owner''s, or a server.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
 create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
 create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
+create index provider_submits_client_id_idx on keyframe_private.provider_submits (owner_id, client_id, created_at)
+  where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
@@ -2616,9 +2624,10 @@ begin
   returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics, submitted_at, answered_at,
-      provider_prediction_id)
+      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, client_id, metrics, submitted_at,
+      answered_at, provider_prediction_id)
     select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros,
+      o.client_id,
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1
@@ -3845,6 +3854,103 @@ begin
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';
 
+-- supabase/schemas/30_predictions/55_quotes.sql
+
+-- Quotes: the price of one start, for one user and OAuth client. Ten minutes long it can be started, once: the key of that start is its id.
+
+-- A quote takes a token of `create`, which bounds how many an owner has. Kept for a day, so that a late repetition finds its prediction.
+create table keyframe_private.quotes (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null references auth.users on delete cascade,
+  client_id text,
+  project_id uuid not null,
+  step keyframe.generation_step not null,
+  asked jsonb not null,
+  asked_model text,
+  asked_count integer,
+  input jsonb not null,
+  model text not null,
+  most_micros bigint not null,
+  expires_at timestamptz not null default now() + interval '10 minutes'
+);
+comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
+comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
+comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: a session of the owner''s, or a server.';
+comment on column keyframe_private.quotes.project_id is 'The project.';
+comment on column keyframe_private.quotes.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
+comment on column keyframe_private.quotes.asked_model is 'The model of the request; null: the default.';
+comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
+comment on column keyframe_private.quotes.input is 'The complete input that was priced, of the first take.';
+comment on column keyframe_private.quotes.model is 'The model that was priced.';
+comment on column keyframe_private.quotes.most_micros is 'The price: the most that the start can cost, in micro-dollars.';
+comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
+create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
+create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
+
+create function keyframe_private.add_quote(
+  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, most_micros bigint)
+returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
+declare
+  client constant text := auth.jwt() ->> 'client_id';
+  made keyframe_private.quotes;
+begin
+  perform keyframe_private.require_spending();
+  perform keyframe_private.raise_if(add_quote.most_micros is null, 'price_unknown',
+    'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
+  perform keyframe_private.require_budget(priced.owner_id, add_quote.most_micros, now(), client);
+  insert into keyframe_private.quotes (owner_id, client_id, project_id, step, asked, asked_model, asked_count, input, model, most_micros)
+  values (priced.owner_id, client, priced.project_id, priced.step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, priced.input,
+    priced.model, add_quote.most_micros)
+  returning * into made;
+  return made;
+end $$;
+comment on function keyframe_private.add_quote is 'Holds the price of a start, or refuses what the start would be refused for.';
+
+-- The start resolves its input anew. What it then is and can cost must be what was quoted; otherwise nothing is started.
+create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  start_key constant text := 'quote:' || quote_id;
+  quote keyframe_private.quotes;
+  started keyframe.predictions;
+  ids uuid[];
+  answer json;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_client_may('generate');
+  perform keyframe_private.require_user();
+  select q.* into quote from keyframe_private.quotes q
+  where q.id = quote_id and q.owner_id = auth.uid() and q.client_id is not distinct from auth.jwt() ->> 'client_id'
+    and (q.expires_at > now() or q.expires_at > now() - interval '23 hours' and exists ( -- the key is kept longer
+      select from keyframe_private.idempotency_keys k where k.owner_id = q.owner_id and k.key = start_key));
+  perform keyframe_private.raise_if(not found, 'not_found',
+    'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for whoever asked for it. Ask for an estimate with a new one.');
+  perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
+    format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
+  answer := keyframe.start_prediction(quote.project_id, quote.step, quote.asked, quote.asked_model, start_key,
+    count => quote.asked_count);
+  if answer -> 'code' is not null or (answer ->> 'replayed')::boolean then
+    return answer;
+  end if;
+  ids := array[(answer #>> '{prediction,id}')::uuid];
+  if quote.asked_count is not null then
+    ids := array(select (p.take ->> 'id')::uuid from json_array_elements(answer -> 'predictions') with ordinality p (take, number) order by p.number);
+  end if;
+  select p.* into started from keyframe.predictions p where p.id = ids[1];
+  perform keyframe_private.raise_if(
+    (started.model, started.input) is distinct from (quote.model, quote.input)
+    or ((select case when count(*) = count(s.most_micros) then sum(s.most_micros) end
+      from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
+    'precondition_failed',
+    'What this quote is for has changed since: the price, the model, the project''s prompt or its frames. Nothing was started. Ask for an estimate with a new quote.');
+  return answer;
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_quote is 'Starts what a quote of the caller''s is for, at its price. A repetition returns the same prediction.';
+
 -- supabase/schemas/30_predictions/60_api.sql
 
 -- Functions that api calls for predictions.
@@ -3940,30 +4046,37 @@ end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
 
 create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default 1)
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
+  quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  number constant integer := coalesce(estimate_prediction.count, 1);
+  made keyframe_private.quotes;
   takes keyframe.predictions[];
   priced record;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(estimate_prediction.count between 1 and 8 is not true, 'invalid_request', 'count must be 1 to 8.');
-  takes := keyframe_private.starts_of(array_fill(project_id, array[estimate_prediction.count]), step, input, model, 1);
+  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  takes := keyframe_private.starts_of(array_fill(project_id, array[number]), step, input, model, 1);
   priced := keyframe_private.price_start(takes[1]);
-  if estimate_prediction.count > 1 then
-    perform keyframe_private.price_start(takes[estimate_prediction.count]); -- its seed is the highest
+  if number > 1 then
+    perform keyframe_private.price_start(takes[number]); -- its seed is the highest
+  end if;
+  if quote then
+    made := keyframe_private.add_quote(priced.wanted, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count,
+      priced.most_micros * number);
   end if;
   return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model))
-    || keyframe_private.estimate_json(
-      priced.estimate_micros * estimate_prediction.count, priced.most_micros * estimate_prediction.count));
+    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
+    'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    || keyframe_private.estimate_json(priced.estimate_micros * number, priced.most_micros * number));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it is refused as the start would be, and the price holds; otherwise it stores nothing.';
 
 -- Volatile, because it takes a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(
@@ -4176,9 +4289,10 @@ returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return jsonb_build_object(
     'estimateMicros', estimate_micros, 'atMostMicros', most_micros, 'currency', 'USD',
-    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
+    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
+      where b.scope <> 'service'),
     'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(auth.uid(), now()) b where (most_micros <= b.available_micros) is not true));
+      select from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b where (most_micros <= b.available_micros) is not true));
 end $$;
 comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets would admit them.';
 
@@ -4202,7 +4316,7 @@ declare
   ids constant jsonb := to_jsonb(array(select s.id from unnest(starts) with ordinality s order by s.ordinality));
 begin
   perform keyframe_private.take_lock('slots', auth.uid());
-  perform keyframe_private.require_budget(auth.uid(), most_micros, clock_timestamp());
+  perform keyframe_private.require_budget(auth.uid(), most_micros, clock_timestamp(), auth.jwt() ->> 'client_id');
   perform set_config('keyframe.starts_of', auth.uid()::text, true); -- their tokens are taken
   insert into keyframe.predictions (id, project_id, step, input, model)
   select s.id, s.project_id, s.step, s.input, s.model from unnest(starts) with ordinality s order by s.ordinality;
@@ -5171,7 +5285,8 @@ comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC),
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 
-create function keyframe_private.budgets_of(owner uuid, at timestamptz)
+-- An OAuth client's limit counts what it has started for this owner. It is read from the ledger, under the lock of a start.
+create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
 language plpgsql stable set search_path = '' as $$
@@ -5205,30 +5320,41 @@ begin
     ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
     ('month', w.month_micros, u.month_settled, u.month_held, next_month)
   ) b (period, limit_micros, settled, held, ends)
-  where b.limit_micros is not null;
+  where b.limit_micros is not null
+  union all
+  select 'client', 'day', c.owner_day_micros, u.settled, u.held, greatest(0, c.owner_day_micros - u.settled - u.held),
+    (today + 1)::timestamp at time zone 'UTC'
+  from keyframe_private.allowed_clients c
+  cross join lateral (
+    select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'unknown' then s.most_micros end)) as settled,
+      keyframe_private.exact_sum(sum(s.most_micros) filter (where s.cost_state = 'held')) as held
+    from keyframe_private.provider_submits s
+    where s.owner_id = owner and s.client_id = c.client_id
+      and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
+  where c.client_id = client and c.owner_day_micros is not null;
 end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner, by this OAuth client if one starts it, must fit into, with what is used of each.';
 
 -- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
-create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
+create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz, client text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   budget record;
 begin
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
     'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
-  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
+  for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
         'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+          case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))
-          || case when budget.scope = 'owner' then jsonb_build_object(
+          || case when budget.scope <> 'service' then jsonb_build_object(
             'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
             'availableMicros', budget.available_micros) else '{}' end)::text);
     end if;
@@ -5278,21 +5404,28 @@ declare
   cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
 begin
   if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at, p.client_id);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
-    most_micros, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    most_micros, client_id, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros, p.client_id,
     (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end $$;
 comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
 
-create function keyframe_private.add_first_submit()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
+create function keyframe_private.require_spending()
+returns void language plpgsql stable set search_path = '' as $$
 begin
   perform keyframe_private.raise_if((select s.spending_stopped from keyframe_private.settings s), 'spending_stopped',
     'The administrator has stopped new generations for now. Try again later.');
+end $$;
+comment on function keyframe_private.require_spending is 'Raises spending_stopped while the administrator has stopped new generations.';
+
+create function keyframe_private.add_first_submit()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_spending();
   perform keyframe_private.add_submit(new, new.attempt + 1);
   return null;
 end $$;
@@ -8123,6 +8256,7 @@ begin
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   for name, key, condition in
     values
+      ('quotes', 'o.id', $w$o.expires_at < now() - interval '24 hours' order by o.expires_at$w$),
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
       ('daily_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
@@ -8815,7 +8949,7 @@ grant execute on function
   keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
-  keyframe.start_prediction, keyframe.update_prediction,
+  keyframe.start_prediction, keyframe.start_quote, keyframe.update_prediction,
   keyframe.read_usage,
   keyframe.webhook_health,
   keyframe.admit_upload

@@ -53,7 +53,7 @@ grant execute on function
   keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
-  keyframe.start_prediction, keyframe.update_prediction,
+  keyframe.start_prediction, keyframe.start_quote, keyframe.update_prediction,
   keyframe.read_usage,
   keyframe.webhook_health,
   keyframe.admit_upload

@@ -58,6 +58,7 @@ const requestLine = z.strictObject({
   route: z.string().optional(),
   status: z.int(),
   ownerId: z.uuid().optional(),
+  clientId: z.string().optional(),
   actor: z.literal("server").optional(),
   duration_ms: z.number().nonnegative().max(30_000), // a preflight may take less than the precision
   code: z.string().optional(),

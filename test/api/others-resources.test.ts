@@ -34,6 +34,7 @@ const unknown = (scene: Scene): Scene => ({
     failedId: id(),
     webhookId: id(),
     deliveryId: id(),
+    quoteId: id(),
   },
 });
 

@@ -57,7 +57,7 @@ function apiBefore(platformUrl: string) {
 const id = crypto.randomUUID();
 const ids = {
   ...{ projectId: id, filmId: id, elementId: id, finishedId: id, runningId: id, failedId: id },
-  ...{ webhookId: id, deliveryId: id },
+  ...{ webhookId: id, deliveryId: id, quoteId: id },
   ...{ shareId: id, shareToken: "t".repeat(43) },
 };
 async function requests(): Promise<[path: string, options: CallOptions][]> {

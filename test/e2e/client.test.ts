@@ -286,6 +286,7 @@ function expectJourney(report: JourneyReport): void {
     made.map(({ model }) => model),
   );
 
+  expect(report.changed).toEqual(refused("precondition_failed", 412)); // another first frame is the latest
   const ids = (predictions: (Prediction | null | undefined)[]) => predictions.map((one) => one?.predictionId);
   expect(report.again.predictionId).toBe(ended.predictionId);
   expect([ended.status, ...report.reads]).toEqual(Array(5).fill("succeeded"));

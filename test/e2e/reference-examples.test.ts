@@ -44,9 +44,9 @@ async function filmMaker() {
   const running = await startStuck(openDatabase(), user, "last-frame", projectId);
   const { deliveryId } = await keyframe.webhooks.test(webhookId);
   const { shareId, token: shareToken } = await keyframe.films.share(filmId);
-  const shared = { shareId, shareToken };
+  const quoted = await keyframe.estimate("first-frame", { projectId }, { quote: true });
   const own = {
-    ...shared,
+    ...{ shareId, shareToken, quoteId: quoted.quoteId ?? "" },
     projectId,
     filmId,
     webhookId,

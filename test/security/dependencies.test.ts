@@ -63,8 +63,10 @@ test("the packages that run with secrets in their reach → are these few", () =
     const names = Object.values(imports).map((target) => target.replace(/^npm:(@?[^@]+)@.*$/, "$1"));
     return [name, [...new Set(names)].toSorted().join(" ")];
   });
+  const api = "@supabase/postgrest-js @supabase/storage-js hono image-dimensions ipaddr.js jose zod zod-openapi";
   expect(Object.fromEntries(used)).toEqual({
-    api: "@supabase/postgrest-js @supabase/storage-js hono image-dimensions ipaddr.js jose zod zod-openapi",
+    api,
+    "keyframe-mcp": `@modelcontextprotocol/server ${api}`,
     "keyframe-deliver": "@supabase/postgrest-js ipaddr.js undici zod",
     "keyframe-generate": "@supabase/postgrest-js image-dimensions replicate zod",
     "keyframe-replicate-webhook": "@supabase/postgrest-js zod",

@@ -13,6 +13,7 @@ const SECRETS = [
 const HOSTS = ["127.0.0.1:54321", "127.0.0.1:54399", "127.0.0.1:5432", "169.254.169.254:80", "api.replicate.com:443"];
 const ALLOWED: Record<FunctionName, { secrets: string[]; hosts: string[] }> = {
   api: { secrets: ["SUPABASE_SECRET_KEYS"], hosts: ["127.0.0.1:54321"] },
+  "keyframe-mcp": { secrets: ["SUPABASE_SECRET_KEYS"], hosts: ["127.0.0.1:54321"] },
   "keyframe-generate": {
     secrets: ["SUPABASE_SECRET_KEYS", "KEYFRAME_KICK_SECRET", "KEYFRAME_REPLICATE_API_TOKEN"],
     hosts: ["127.0.0.1:54321", "127.0.0.1:54399"],

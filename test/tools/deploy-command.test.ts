@@ -191,8 +191,8 @@ describe("a project without a deployment", () => {
     expect(whileItSetsTheSecrets).toEqual({ jobs, uploads: 0, withSecret: [] });
     await rm(temporary, { recursive: true });
 
-    const workers = ["keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
-    const asked = ["GET /functions/v1/api/health", ...workers.map((name) => `POST /functions/v1/${name}`)];
+    const others = FUNCTION_NAMES.filter((name) => name !== "api");
+    const asked = ["GET /functions/v1/api/health", ...others.map((name) => `POST /functions/v1/${name}`)];
     expect(scene.platform.requests).toEqual(expect.arrayContaining(asked));
     expect(scene.platform.functions.list().map(({ slug, version }) => [slug, version])).toContainEqual(["mail", 1]);
     expect(scene.platform.uploads).toHaveLength(FUNCTION_NAMES.length);

@@ -11,11 +11,12 @@ import { PROJECT } from "../support/tools/deploy-platform.ts";
 const GIVEN = readDeployArguments(["--project", PROJECT]);
 const read = (environment: Record<string, string>) => readDeploySettings(GIVEN, environment);
 
-test("--project, --dry-run and budgets → what they say", () => {
+test("--project, --dry-run, --without-mcp and budgets → what they say", () => {
   const budgets = ["--user-budget", "10", "--service-budget", "99.5"];
-  expect(readDeployArguments(["--project", PROJECT, "--dry-run", ...budgets])).toEqual({
+  expect(readDeployArguments(["--project", PROJECT, "--dry-run", "--without-mcp", ...budgets])).toEqual({
     project: PROJECT,
     dryRun: true,
+    functions: ["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"],
     budgets: { user: 10_000_000, service: 99_500_000 },
   });
 });

@@ -76,6 +76,25 @@ describe("a repository fresh from supabase init", () => {
     expect(await app.files()).toEqual(added);
   });
 
+  test("add --without-mcp → no function for agents, nor by a later add; --with-mcp → it, with the API's own name", async () => {
+    const hasMcp = async () => {
+      const files = await app.files();
+      const config = files.get("supabase/config.toml")?.includes("[functions.keyframe-mcp]");
+      return [files.has("supabase/functions/keyframe-mcp/index.ts"), config];
+    };
+    for (const [args, expected] of [
+      [["--without-mcp"], false],
+      [[], false],
+      [["--with-mcp"], true],
+      [[], true],
+    ] as const) {
+      expect(await app.install(["add", ...args])).toMatchObject({ code: 0 });
+      expect(await hasMcp()).toEqual([expected, expected]);
+    }
+    const text = (await app.files()).get("supabase/functions/keyframe-mcp/create-mcp.ts");
+    expect(text).toContain('"../films/create-api.ts"');
+  });
+
   test("add --user-budget 10 → the SQL that sets it, to run after the migrations", async () => {
     const { said } = await app.install(["add", "--user-budget", "10"]);
     expect(said).toContain("update keyframe_private.settings set owner_month_micros = 10000000 where");

@@ -37,7 +37,7 @@ test("the package → has the command, the migrations and the functions with wha
       "supabase/config.toml",
       "tools/install.js",
       "tools/install/remove.sql",
-      ...["costs", "deploy", "install"].map((name) => `docs/${name}.md`), // those that the command names
+      ...["agents", "costs", "deploy", "install"].map((name) => `docs/${name}.md`), // those that the command names
       "package.json",
       "LICENSE",
       "README.md",

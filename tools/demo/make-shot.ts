@@ -16,6 +16,8 @@ export type DemoOptions = {
   display?: Pick<StageDisplay, "onStageStart" | "onStage">;
   /** Ends after the first frame. */
   onlyFrame?: boolean;
+  /** By the tools of keyframe-mcp. */
+  byAgent?: boolean;
   /** A film of so many shots. Default: one project without a film. */
   shots?: number | undefined;
   /** Makes the film with two characters and a place. */

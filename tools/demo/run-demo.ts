@@ -3,10 +3,11 @@ import { createKeyframeClient } from "../../client/index.ts";
 import { registerReceiver } from "./expect-events.ts";
 import { makeFilm } from "./make-film.ts";
 import { type DemoOptions, makeShot, type Timed } from "./make-shot.ts";
+import { makeShotByAgent } from "./make-shot-by-agent.ts";
 
 /** Makes one shot, or a film of several, as a new user would, through Auth and the HTTP API only. Throws at the first failure. */
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { url, publishableKey, signal, steps, display, shots } = options;
+  const { url, publishableKey, signal, steps, display, shots, byAgent } = options;
   const timed: Timed = async (name, work, result) => {
     signal.throwIfAborted();
     display?.onStageStart(name);
@@ -32,6 +33,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     },
     () => email,
   );
+  if (byAgent) return await makeShotByAgent(session.access_token, timed, options);
   const keyframe = createKeyframeClient({ url, apikey: publishableKey, getToken: () => session.access_token });
   const receiver = await timed(
     "webhook",

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { sha256Hex } from "../digests.ts";
 import { DeployError } from "./reporting.ts";
 import type { Stage } from "./stage.ts";
@@ -46,10 +45,10 @@ export const secretsStage: Stage = {
 export const functionsStage: Stage = {
   name: "Functions",
   plan: async ({ cli, settings }) => ({
-    says: `to deploy: ${FUNCTION_NAMES.join(", ")}`,
+    says: `to deploy: ${settings.functions.join(", ")}`,
     apply: async () => {
       try {
-        const args = ["functions", "deploy", "--use-api", "--yes", ...FUNCTION_NAMES];
+        const args = ["functions", "deploy", "--use-api", "--yes", ...settings.functions];
         await cli.run("deploying the functions", args, { limitMs: LONG_LIMIT_MS });
       } catch (error) {
         if (!(error instanceof DeployError)) throw error;

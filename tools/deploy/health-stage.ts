@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { FUNCTION_NAMES, type FunctionName } from "../../local/stack/function-arguments.ts";
+import type { FunctionName } from "../../local/stack/function-arguments.ts";
 import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 
@@ -62,10 +62,10 @@ async function untilNone(
 }
 
 const problemsOf = async (base: string, deployment: Deployment): Promise<string[]> =>
-  (await Promise.all(FUNCTION_NAMES.map((name) => ask(name, base, deployment)))).flat();
+  (await Promise.all(deployment.settings.functions.map((name) => ask(name, base, deployment)))).flat();
 
 /**
- * api reports its own health. The others answer signed requests only, so a 401 shows that they run and that the
+ * api reports its own health. The others answer signed requests only, or with a session, so a 401 shows that they run and that the
  * platform lets the request through.
  */
 async function ask(name: FunctionName, base: string, { fetch, clock }: Deployment): Promise<string[]> {

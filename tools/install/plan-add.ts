@@ -18,13 +18,21 @@ import type { Changes } from "./apply-changes.ts";
 import { addToConfig, parseConfig, removeFromConfig } from "./config-toml.ts";
 import { InstallError, readText, type Source } from "./source.ts";
 
-type AddOptions = { functionName: string | undefined; force: boolean; now: Date };
+/** `mcp`: whether agents' function is copied; undefined: as before. */
+type AddOptions = { functionName: string | undefined; mcp: boolean | undefined; force: boolean; now: Date };
+
+const MCP = "keyframe-mcp";
+const isOfMcp = (path: string) => path.startsWith(`supabase/functions/${MCP}/`);
 
 /** What `add` writes and removes. Throws an InstallError that lists every taken name before anything is written. */
-export async function planAdd(source: Source, app: App, { functionName, force, now }: AddOptions): Promise<Changes> {
+export async function planAdd(all: Source, app: App, { functionName, mcp, force, now }: AddOptions): Promise<Changes> {
+  const hasMcp = mcp ?? (app.record === undefined || copiedPaths(app).some(isOfMcp));
+  const source = hasMcp ? all : withoutMcp(all);
   const apiName = functionName ?? app.record?.functionName ?? "api";
   const named = (name: string) => (name === "api" ? apiName : name);
-  const files = new Map([...source.code].map(([path, text]) => [pathInApp(path, apiName), textInApp(path, text)]));
+  const files = new Map(
+    [...source.code].map(([path, text]) => [pathInApp(path, apiName), textInApp(path, text, apiName)]),
+  );
   const functions = Object.fromEntries(
     Object.entries(source.functions).map(([name, settings]) => [named(name), rename(settings, name, named(name))]),
   );
@@ -69,10 +77,16 @@ function pathInApp(path: string, apiName: string): string {
   return path.replace(/^supabase\/functions\/api\//, `supabase/functions/${apiName}/`);
 }
 
-/** The functions find the shared code two folders nearer than in the checkout. */
-function textInApp(path: string, text: string): string {
+const withoutMcp = (source: Source): Source => {
+  const { [MCP]: _, ...functions } = source.functions;
+  return { ...source, functions, code: new Map([...source.code].filter(([path]) => !isOfMcp(path))) };
+};
+
+/** The functions find the shared code two folders nearer than in the checkout; keyframe-mcp finds the API's by its name. */
+function textInApp(path: string, text: string, apiName: string): string {
   if (path.startsWith("shared/") || !path.endsWith(".ts")) return text;
-  return text.replaceAll(/"((?:\.\.\/)*)\.\.\/\.\.\/shared\//g, '"$1_shared/keyframe/');
+  const named = isOfMcp(path) ? text.replaceAll('"../api/', `"../${apiName}/`) : text;
+  return named.replaceAll(/"((?:\.\.\/)*)\.\.\/\.\.\/shared\//g, '"$1_shared/keyframe/');
 }
 
 const rename = (settings: Source["functions"][string], from: string, to: string) =>

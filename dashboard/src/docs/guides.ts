@@ -25,6 +25,7 @@ export const GUIDES: Guide[] = [
   page("webhooks", "Receive webhooks", true, "docs/receive-webhooks.md"),
   page("realtime", "Realtime"),
   page("engines", "Workflow engines"),
+  page("agents", "Agents"),
   page("simulator", "Simulator"),
   page("models", "Models"),
   page("install", "Install in an app"),

@@ -23,7 +23,7 @@ export function overBudgetWords({
   withinBudget,
   availableMicros,
   atMostMicros,
-}: Omit<Estimate, "model" | "requestedModel">): string | null {
+}: Omit<Estimate, "model" | "requestedModel" | "quoteId" | "quotedUntil">): string | null {
   if (withinBudget) return null;
   if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)

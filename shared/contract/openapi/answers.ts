@@ -80,7 +80,10 @@ const models = {
 const amountsOf = (micros: number) => ({
   ...{ estimateMicros: micros, atMostMicros: micros, currency: "USD", availableMicros: 8_120_000, withinBudget: true },
 });
-const estimateOf = (model: string, micros: number) => ({ model, requestedModel: null, ...amountsOf(micros) });
+const estimateOf = (model: string, micros: number) => ({
+  ...{ model, requestedModel: null, ...amountsOf(micros) },
+  ...{ quoteId: null, quotedUntil: null },
+});
 const held = { amountMicros: null, atMostMicros: 39_000, currency: "USD", state: "held" };
 const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null, cost: held };
 const queued = <Prediction extends object>(prediction: Prediction) => ({
@@ -158,6 +161,7 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   estimateFirstFrame: estimateOf(firstFrame.model, 67_000),
   estimateLastFrame: estimateOf(firstFrame.model, 67_000),
   estimateVideo: estimateOf(video.model, 450_000),
+  startQuote: queued(firstFrame),
   readFirstFrame: firstFrame,
   readLastFrame: lastFrame,
   readVideo: video,

@@ -1,5 +1,5 @@
 import { modelList } from "../controls.ts";
-import { estimate, usage, usageQuery } from "../costs.ts";
+import { estimate, estimateQuery, startQuoteBody, usage, usageQuery } from "../costs.ts";
 import {
   cancelPredictionBody,
   prediction,
@@ -12,7 +12,7 @@ import {
 import { SAMPLE } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 
-const { projectId, firstFrameId, lastFrameId, videoId, referenceImagePath } = SAMPLE;
+const { projectId, firstFrameId, lastFrameId, videoId, quoteId, referenceImagePath } = SAMPLE;
 
 const PAID =
   "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (with `Prefer: wait=N` the service waits up to 25 seconds for the end): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
@@ -39,12 +39,14 @@ const priced = {
   tag: "Generation",
   description:
     "Send the body of a start. It is checked like a start and refused with the same errors, except for budgets: `withinBudget` says whether they would admit the start. Nothing is stored, started or charged; it counts as a read.\n\n" +
+    "With `quote=true` it holds the price for ten minutes, and is refused with every error of the start, budgets included: start it by `POST /api/projects/generate/quote`. It then counts as a creation.\n\n" +
     "Amounts are in millionths of a dollar. `estimateMicros` is null when no price of the model is known for this input. The provider's invoice decides.",
   changesNothing: true,
   caller: "session",
+  query: estimateQuery,
   status: 200,
   answer: estimate,
-  errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable"],
+  errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
 } as const;
 
 /** One operation for each step, as for the starts. */
@@ -162,9 +164,12 @@ export const generationOperations = {
     ...priced,
     at: "/projects/generate/first-frame/estimate",
     summary: "Estimate the cost of a first frame",
-    errors: ["not_found", "unsupported_input", "model_unavailable"],
+    errors: ["not_found", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
     body: startFirstFrameBody,
-    examples: [{ summary: "From the project's prompt", body: { projectId } }],
+    examples: [
+      { summary: "From the project's prompt", body: { projectId } },
+      { summary: "With a price that holds for ten minutes", query: { quote: "true" }, body: { projectId } },
+    ],
   },
   estimateLastFrame: {
     ...priced,
@@ -184,6 +189,21 @@ export const generationOperations = {
         body: { projectId, model: "kwaivgi/kling-v2.1", resolution: "1080p", durationSeconds: 5 },
       },
     ],
+  },
+  startQuote: {
+    ...start,
+    at: "/projects/generate/quote",
+    summary: "Start what was quoted, at its price",
+    description:
+      "Starts exactly what the estimate was for, or nothing. The quote is for the user and the app (OAuth client) that asked for it, for ten minutes, and for one start: when you repeat the request, within a day, the answer is the same prediction and nothing is charged again.\n\n" +
+      "`not_found` means that there is no such quote, or that it has expired; `precondition_failed` that the price, the model, the project's prompt or its frames have changed since. Estimate again. Every error of a start can come too, such as `budget_exceeded` when something else was started meanwhile.",
+    happensOnce: true,
+    body: startQuoteBody,
+    errors: [
+      ...(["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", "precondition_failed"] as const),
+      ...OVER_BUDGET,
+    ],
+    examples: [{ summary: "At the price of its estimate", body: { quoteId, atMostMicros: 67_000 } }],
   },
   readFirstFrame: {
     ...read,

@@ -34,6 +34,8 @@ export type Operation = {
   body?: z.ZodType | "image";
   /** A read that uses POST for its body; takes no Idempotency-Key. */
   changesNothing?: true;
+  /** A POST that recognizes its repetition by its body; takes no Idempotency-Key. */
+  happensOnce?: true;
   /** An empty body counts as {}. */
   bodyMayBeEmpty?: true;
   status: 200 | 201 | 202;
@@ -52,7 +54,8 @@ export type Operation = {
 };
 
 /** Whether a repetition is recognized by an Idempotency-Key. A repeated PATCH or DELETE has the same effect as the first. */
-export const takesKey = ({ method, changesNothing }: Operation): boolean => method === "POST" && !changesNothing;
+export const takesKey = ({ method, changesNothing, happensOnce }: Operation): boolean =>
+  method === "POST" && !changesNothing && !happensOnce;
 
 /** All error codes of an operation: its own, and those of its method, caller and body. */
 export function errorsOf(operation: Operation): ErrorCode[] {

@@ -15,7 +15,7 @@ import { readMetrics } from "./routes/metrics.ts";
 import { HANDLERS, listRoutes } from "./routes/routes.ts";
 
 /** What the log line of the request needs. */
-type Env = { Variables: { requestId: string; route?: string; ownerId?: string; actor?: "server" } };
+type Env = { Variables: { requestId: string; route?: string; ownerId?: string; clientId?: string; actor?: "server" } };
 
 /**
  * The path prefix of a function that is not deployed as `api`: the platform puts its name first, as in /films/api/projects.
@@ -38,11 +38,11 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     c.set("requestId", requestId);
     if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
     else await next();
-    const [route, ownerId, actor] = [c.get("route"), c.get("ownerId"), c.get("actor")]; // c.var is built anew at each access
+    const [route, ownerId, clientId, actor] = [c.get("route"), c.get("ownerId"), c.get("clientId"), c.get("actor")]; // c.var is built anew at each access
     const milliseconds = performance.now() - began;
     const { method } = c.req;
     const { status } = c.res;
-    logRequest(deps.log, { requestId, method, route, status, ownerId, actor, milliseconds, error: c.error });
+    logRequest(deps.log, { requestId, method, route, status, ownerId, clientId, actor, milliseconds, error: c.error });
   });
   const answerError = (error: Error, c: Context<Env>) => {
     c.error = error; // for the log line
@@ -60,6 +60,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
       const operation: Operation = OPERATIONS[id];
       const caller = await identify(operation, c.req.raw.headers, deps);
       if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
+      if (caller.clientId !== undefined) c.set("clientId", caller.clientId);
       if (caller.isServer) c.set("actor", "server");
       const path = (name: string) => c.req.param(name) ?? "";
       const call = await readCall(operation, c.req.raw, caller, path, deps.readBody);
@@ -114,6 +115,8 @@ type RequestFields = {
   route: string | undefined;
   status: number;
   ownerId: string | undefined;
+  /** The OAuth client that acted for the owner. */
+  clientId: string | undefined;
   /** A server acted for the owner. */
   actor: "server" | undefined;
   milliseconds: number;

@@ -15,12 +15,22 @@ import { createStorage } from "./rows/storage.ts";
 /** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
 const MAX_JSON_BYTES = 16 * 1024 * 1024;
 
-type System = Pick<Deps, "now" | "elapsed" | "sleep"> & {
+export type System = Pick<Deps, "now" | "elapsed" | "sleep"> & {
   log: Log;
   fetch: typeof fetch;
   /** The time limit of a call of the platform. */
   timeoutMs?: number | undefined;
 };
+
+/** Verifies session tokens, and those of OAuth clients, each once. */
+export function createVerifier(
+  environment: z.infer<typeof functionEnvironments.api>,
+  now: () => Date,
+): ReturnType<typeof createSessionVerifier> {
+  const { SUPABASE_URL, KEYFRAME_CLIENT_URL, SUPABASE_JWKS: jwks, KEYFRAME_JWT_SECRET: sharedKey } = environment;
+  const issuers = [SUPABASE_URL, KEYFRAME_CLIENT_URL ?? SUPABASE_URL].map((url) => `${url}/auth/v1`);
+  return rememberSessions(createSessionVerifier({ jwks, sharedKey, issuers, now }), now);
+}
 
 /** The API, wired: what index.ts serves, and what tests run with another clock or fetch. */
 export function createApi(
@@ -33,13 +43,7 @@ export function createApi(
   const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
   const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
   const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch, timeoutMs);
-  const verifyToken = createSessionVerifier({
-    jwks: environment.SUPABASE_JWKS,
-    sharedKey: environment.KEYFRAME_JWT_SECRET,
-    issuers: [supabaseUrl, clientUrl].map((url) => `${url}/auth/v1`),
-    now,
-  });
-  const verifySession = rememberSessions(verifyToken, now);
+  const verifySession = createVerifier(environment, now);
   const database = createDatabase(client);
   const storage = createStorage(client, { supabaseUrl, clientUrl, secretKey, now });
   return createApp({

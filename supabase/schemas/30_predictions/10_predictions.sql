@@ -44,6 +44,7 @@ create table keyframe.predictions (
   output_has_audio boolean,
   hidden boolean not null default false,
   started_by_server boolean not null default coalesce(auth.jwt() ->> 'keyframe_actor' = 'server', false),
+  client_id text default auth.jwt() ->> 'client_id',
   created_at timestamptz not null default now(),
   started_at timestamptz,
   completed_at timestamptz,
@@ -114,6 +115,7 @@ comment on column keyframe.predictions.error_stage is 'With error_code content_r
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was asked for. Null for images, and when the file does not say it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
+comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: a session of the owner''s, or a server.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);

@@ -27,6 +27,7 @@ create table keyframe_private.provider_submits (
   most_micros bigint,
   cost_micros bigint,
   cost_state text not null default 'held',
+  client_id text,
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
@@ -67,12 +68,15 @@ comment on column keyframe_private.provider_submits.price_ids is 'The prices by 
 comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
+comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: a session of the owner''s, or a server.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
 create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
 create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
+create index provider_submits_client_id_idx on keyframe_private.provider_submits (owner_id, client_id, created_at)
+  where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
@@ -116,9 +120,10 @@ begin
   returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics, submitted_at, answered_at,
-      provider_prediction_id)
+      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, client_id, metrics, submitted_at,
+      answered_at, provider_prediction_id)
     select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros,
+      o.client_id,
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1

@@ -91,30 +91,37 @@ end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
 
 create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default 1)
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
+  quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  number constant integer := coalesce(estimate_prediction.count, 1);
+  made keyframe_private.quotes;
   takes keyframe.predictions[];
   priced record;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(estimate_prediction.count between 1 and 8 is not true, 'invalid_request', 'count must be 1 to 8.');
-  takes := keyframe_private.starts_of(array_fill(project_id, array[estimate_prediction.count]), step, input, model, 1);
+  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  takes := keyframe_private.starts_of(array_fill(project_id, array[number]), step, input, model, 1);
   priced := keyframe_private.price_start(takes[1]);
-  if estimate_prediction.count > 1 then
-    perform keyframe_private.price_start(takes[estimate_prediction.count]); -- its seed is the highest
+  if number > 1 then
+    perform keyframe_private.price_start(takes[number]); -- its seed is the highest
+  end if;
+  if quote then
+    made := keyframe_private.add_quote(priced.wanted, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count,
+      priced.most_micros * number);
   end if;
   return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model))
-    || keyframe_private.estimate_json(
-      priced.estimate_micros * estimate_prediction.count, priced.most_micros * estimate_prediction.count));
+    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
+    'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    || keyframe_private.estimate_json(priced.estimate_micros * number, priced.most_micros * number));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it is refused as the start would be, and the price holds; otherwise it stores nothing.';
 
 -- Volatile, because it takes a token: PostgREST runs stable functions read-only.
 create function keyframe.read_prediction(

@@ -15,9 +15,10 @@ returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return jsonb_build_object(
     'estimateMicros', estimate_micros, 'atMostMicros', most_micros, 'currency', 'USD',
-    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
+    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
+      where b.scope <> 'service'),
     'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(auth.uid(), now()) b where (most_micros <= b.available_micros) is not true));
+      select from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b where (most_micros <= b.available_micros) is not true));
 end $$;
 comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets would admit them.';
 
@@ -41,7 +42,7 @@ declare
   ids constant jsonb := to_jsonb(array(select s.id from unnest(starts) with ordinality s order by s.ordinality));
 begin
   perform keyframe_private.take_lock('slots', auth.uid());
-  perform keyframe_private.require_budget(auth.uid(), most_micros, clock_timestamp());
+  perform keyframe_private.require_budget(auth.uid(), most_micros, clock_timestamp(), auth.jwt() ->> 'client_id');
   perform set_config('keyframe.starts_of', auth.uid()::text, true); -- their tokens are taken
   insert into keyframe.predictions (id, project_id, step, input, model)
   select s.id, s.project_id, s.step, s.input, s.model from unnest(starts) with ordinality s order by s.ordinality;

@@ -98,7 +98,8 @@ comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC),
 comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
 comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 
-create function keyframe_private.budgets_of(owner uuid, at timestamptz)
+-- An OAuth client's limit counts what it has started for this owner. It is read from the ledger, under the lock of a start.
+create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
 language plpgsql stable set search_path = '' as $$
@@ -132,30 +133,41 @@ begin
     ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
     ('month', w.month_micros, u.month_settled, u.month_held, next_month)
   ) b (period, limit_micros, settled, held, ends)
-  where b.limit_micros is not null;
+  where b.limit_micros is not null
+  union all
+  select 'client', 'day', c.owner_day_micros, u.settled, u.held, greatest(0, c.owner_day_micros - u.settled - u.held),
+    (today + 1)::timestamp at time zone 'UTC'
+  from keyframe_private.allowed_clients c
+  cross join lateral (
+    select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'unknown' then s.most_micros end)) as settled,
+      keyframe_private.exact_sum(sum(s.most_micros) filter (where s.cost_state = 'held')) as held
+    from keyframe_private.provider_submits s
+    where s.owner_id = owner and s.client_id = c.client_id
+      and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
+  where c.client_id = client and c.owner_day_micros is not null;
 end $$;
-comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner, by this OAuth client if one starts it, must fit into, with what is used of each.';
 
 -- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
-create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
+create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz, client text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   budget record;
 begin
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
     'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
-  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
+  for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
         'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+          case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))
-          || case when budget.scope = 'owner' then jsonb_build_object(
+          || case when budget.scope <> 'service' then jsonb_build_object(
             'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
             'availableMicros', budget.available_micros) else '{}' end)::text);
     end if;
@@ -205,21 +217,28 @@ declare
   cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
 begin
   if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at, p.client_id);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
-    most_micros, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    most_micros, client_id, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros, p.client_id,
     (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end $$;
 comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
 
-create function keyframe_private.add_first_submit()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
+create function keyframe_private.require_spending()
+returns void language plpgsql stable set search_path = '' as $$
 begin
   perform keyframe_private.raise_if((select s.spending_stopped from keyframe_private.settings s), 'spending_stopped',
     'The administrator has stopped new generations for now. Try again later.');
+end $$;
+comment on function keyframe_private.require_spending is 'Raises spending_stopped while the administrator has stopped new generations.';
+
+create function keyframe_private.add_first_submit()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_spending();
   perform keyframe_private.add_submit(new, new.attempt + 1);
   return null;
 end $$;

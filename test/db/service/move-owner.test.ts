@@ -62,7 +62,8 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
   await oldCell.sql`
     insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256('a'))`;
   const endpoint = await addEndpoint(oldCell.sql, owner);
-  const scene: Scene = { ...world, caller: owner, film, element, share, endpoint, prediction: "", delivery: "" };
+  const none = { quote: "", prediction: "", delivery: "" };
+  const scene: Scene = { ...world, caller: owner, film, element, share, endpoint, ...none };
   await seedPrediction(oldCell.sql, scene, { step: "video", status: "succeeded" });
   const started = await makeRequest<Started>(oldCell, scene, "start_prediction", { idempotency_key: "again" });
   await makeRequest(oldCell, { ...scene, prediction: started.prediction.id }, "cancel_prediction");

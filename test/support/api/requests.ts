@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { estimate as estimated } from "../../../shared/contract/costs.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import { delivery } from "../../../shared/contract/webhooks.ts";
 import type { CallOptions } from "./call.ts";
@@ -25,7 +26,8 @@ type Ids = Record<
   | "runningId"
   | "failedId"
   | "webhookId"
-  | "deliveryId",
+  | "deliveryId"
+  | "quoteId",
   string
 >;
 
@@ -65,6 +67,14 @@ const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
   calls: "read_prediction",
   takes: "read",
 });
+/** The price of a first frame by the default model. */
+export const FRAME_MICROS = 67_000;
+async function quoteFrame(user: User, projectId: string): Promise<string> {
+  const json = { projectId, prompt: REFUSED };
+  const reply = await user.post("/api/projects/generate/first-frame/estimate?quote=true", json);
+  return estimated.parse(dataOf(reply, 200)).quoteId ?? "";
+}
+
 const prediction = ({ projectId, finishedId }: Ids) => `/api/projects/${projectId}/predictions/${finishedId}`;
 const element = ({ elementId }: Ids) => `/api/elements/${elementId}`;
 const webhook =
@@ -204,6 +214,13 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
   estimateFirstFrame: estimate("first-frame"),
   estimateLastFrame: estimate("last-frame"),
   estimateVideo: estimate("video"),
+  startQuote: {
+    path: () => "/api/projects/generate/quote",
+    options: ({ quoteId }) => ({ json: { quoteId, atMostMicros: FRAME_MICROS } }),
+    uses: async ({ user, projectId }) => ({ quoteId: await quoteFrame(user, projectId) }),
+    calls: "start_quote",
+    takes: "generate",
+  },
   readFirstFrame: read("first-frame", ({ finishedId }) => finishedId),
   readLastFrame: read("last-frame", ({ runningId }) => runningId),
   readVideo: read("video", ({ failedId }) => failedId),
@@ -293,6 +310,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
     failedId: failed.predictionId,
     webhookId,
     deliveryId,
+    quoteId: await quoteFrame(user, projectId),
   };
 }
 

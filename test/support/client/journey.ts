@@ -41,7 +41,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   };
   await keyframe.estimate("first-frame", { projectId });
   const first = await make("first-frame", { projectId, referenceImagePath });
-  await keyframe.estimate("last-frame", { projectId });
+  const quote = await keyframe.estimate("last-frame", { projectId }, { quote: true });
   const last = await make("last-frame", { projectId, prompt: "The same harbour at night" });
   const { estimateMicros } = await keyframe.estimate("video", { projectId, durationSeconds: 5 });
   const video = await make("video", { projectId, durationSeconds: 5 });
@@ -52,6 +52,8 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const ended = await keyframe.waitFor(ref);
   const reads: string[] = [];
   for (let turn = 1; turn <= 4; turn++) reads.push((await keyframe.readPrediction(ref)).status);
+
+  const changed = await refusal(keyframe.startQuote(quote));
 
   const listed = await all(keyframe.eachPrediction(projectId, { limit: 2 }));
   const projects = await all(keyframe.eachProject({ limit: 1 }));
@@ -132,7 +134,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       revoked,
     ],
     ...{ elementIds, elements },
-    ...{ secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
+    ...{ changed, secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
     afterwards: await refusal(keyframe.readProject(projectId)),
   };
 }

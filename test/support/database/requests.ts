@@ -8,6 +8,7 @@ export type Scene = World & {
   caller: Caller;
   prediction: string;
   film: string;
+  quote: string;
   element: string;
   share: string;
   endpoint: string;
@@ -56,6 +57,7 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_usage: { takes: "read", args: () => ({}) },
   estimate_prediction: { takes: "read", args: (of) => ({ ...ofProject(of), ...FRAME }) },
+  start_quote: { takes: "generate", args: ({ quote }) => ({ quote_id: quote, at_most_micros: 67_000 }) },
   read_prediction: { takes: "read", args: (of) => ({ ...ofProject(of), ...FRAME }) },
   cancel_prediction: {
     takes: "change",
@@ -111,12 +113,15 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   await db.sql`insert into keyframe.element_images values (${owner}, ${element}, 1, ${await addReference(db, owner)})`;
   const share = crypto.randomUUID();
   await db.sql`insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256(uuid_send(${share})))`;
-  return { caller: owner, owner, project, prediction: id, film, element, share, ...(await addReceiver(db, owner)) };
+  const priced = { project_id: project, step: "first-frame", quote: true };
+  const { estimate } = await call<{ estimate: { quoteId: string } }>(db, owner, "estimate_prediction", priced);
+  const made = { prediction: id, film, element, share, quote: estimate.quoteId };
+  return { caller: owner, owner, project, ...made, ...(await addReceiver(db, owner)) };
 }
 
 /** A service-wide endpoint, and the secret key as its caller. Only for the requests of webhooks. */
 export async function addServiceScene(db: ClonedDatabase): Promise<Scene> {
-  const nothing = { owner: "", project: "", prediction: "", film: "", element: "", share: "" };
+  const nothing = { owner: "", project: "", prediction: "", film: "", element: "", share: "", quote: "" };
   return { caller: "service_role", ...nothing, ...(await addReceiver(db, null)) };
 }
 

@@ -43,7 +43,11 @@ const argumentsFor = (name: FunctionName, port: number, file: string, hosts: str
 ];
 
 /** Starts a function as the stack does, for as long as the test runs. Gives its address once it answers. */
-export async function bootHosted(name: FunctionName, supabaseUrl: string): Promise<string> {
+export async function bootHosted(
+  name: FunctionName,
+  supabaseUrl: string,
+  more: Record<string, string> = {},
+): Promise<string> {
   const port = claimPort(0);
   const file = await Deno.makeTempFile({ prefix: "keyframe-hosted-", suffix: ".js" });
   // That version does not know DENO_SERVE_ADDRESS, with which the local stack sets the port.
@@ -58,7 +62,7 @@ await import(${JSON.stringify(path(`supabase/functions/${name}/index.ts`))});
   const child = new Deno.Command(HOSTED_DENO, {
     args: argumentsFor(name, port, file, hosts),
     clearEnv: true,
-    env: { ...ENVIRONMENT, SUPABASE_URL: supabaseUrl },
+    env: { ...ENVIRONMENT, SUPABASE_URL: supabaseUrl, ...more },
     stdout: "null",
     stderr: "piped",
   }).spawn();

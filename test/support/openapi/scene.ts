@@ -5,6 +5,7 @@ import { drawImage } from "../media/images.ts";
 import { startStuck } from "../api/stuck.ts";
 import { signUp, type User } from "../api/user.ts";
 import { dataOf } from "../api/envelope.ts";
+import { estimate } from "../../../shared/contract/costs.ts";
 import { delivery } from "../../../shared/contract/webhooks.ts";
 import { shareFilm } from "../api/shares.ts";
 import { register } from "../api/webhooks.ts";
@@ -50,6 +51,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
   const { webhookId } = await register(user, { url: receiver.url, eventTypes: ["generation.failed"] });
   const test = delivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   const { shareId, token: shareToken } = await shareFilm(user, filmId);
+  const quoted = await user.post("/api/projects/generate/first-frame/estimate?quote=true", { projectId });
   return {
     user,
     newcomer,
@@ -68,6 +70,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
       deliveryId: test.deliveryId,
       eventId: test.eventId,
       ownerId: user.id,
+      quoteId: estimate.parse(dataOf(quoted, 200)).quoteId ?? "",
     },
     freshFilm: async () => ({ filmId: await user.createFilm() }),
     freshElement: async () => ({ elementId: await user.createElement() }),

@@ -62,7 +62,11 @@ type OnChange = Parameters<typeof applyChanges>[2];
 
 export async function add(source: Source, onChange?: OnChange): Promise<void> {
   const app = await readApp(folder, source);
-  await applyChanges(app, await planAdd(source, app, { functionName: undefined, force: false, now }), onChange);
+  await applyChanges(
+    app,
+    await planAdd(source, app, { functionName: undefined, mcp: undefined, force: false, now }),
+    onChange,
+  );
 }
 
 export async function remove(source: Source, onChange?: OnChange, drop: string[] = []): Promise<void> {

@@ -190,7 +190,8 @@ async function takeStages(
   environment: Record<string, string>,
   { ask, stop = new AbortController().signal, budgets, dryRun = false, clock }: More = {},
 ): Promise<string> {
-  const given = { project: PROJECT, dryRun, budgets: budgets ?? { user: undefined, service: undefined } };
+  const none = { user: undefined, service: undefined };
+  const given = { project: PROJECT, dryRun, functions: FUNCTION_NAMES, budgets: budgets ?? none };
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {

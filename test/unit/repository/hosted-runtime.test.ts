@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { SignJWT } from "jose";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { drawImage } from "../../support/media/images.ts";
 import { pngChunk } from "../../support/media/photos.ts";
@@ -6,6 +7,7 @@ import { openUnfinished } from "../../support/security/open-unfinished.ts";
 import { claimPort } from "../../../local/network.ts";
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { sign } from "../../../local/sign.ts";
+import { connectAgent } from "../../support/mcp/agent.ts";
 import { bootHosted, HOSTED_DENO, HOSTED_SECRET, hostedDenoMissing, runHosted } from "../../support/hosted/deno.ts";
 import type { HostedPosts } from "../../support/hosted/posts.ts";
 import { until } from "../../support/until.ts";
@@ -77,6 +79,24 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     const response = await fetch(`${api}/health`);
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ data: { status: "ok", database: "ok" } });
+  });
+
+  test("keyframe-mcp without a session → 401; with one → its tools, and a call that asks the database", async () => {
+    const database = serveDatabase(() => ({ films: [], rate: null }));
+    const secret = "a secret of a project, 32 bytes long";
+    const mcp = await bootHosted("keyframe-mcp", database, { KEYFRAME_JWT_SECRET: secret });
+    await expectUnsignedRefused(mcp);
+    const token = await new SignJWT({ role: "authenticated" })
+      .setProtectedHeader({ alg: "HS256" })
+      .setSubject(crypto.randomUUID())
+      .setIssuer(`${database}/auth/v1`)
+      .setAudience("authenticated")
+      .setExpirationTime("1 hour")
+      .sign(new TextEncoder().encode(secret));
+    const agent = await connectAgent(token, mcp);
+    expect((await agent.client.listTools()).tools.map(({ name }) => name)).toContain("estimate_video");
+    expect(await agent.ask("list_films")).toEqual({ films: [], nextCursor: null });
+    await agent.close();
   });
 
   test("POST to keyframe-generate without a signature → 401", async () => {

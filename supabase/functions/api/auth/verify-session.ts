@@ -7,13 +7,13 @@ import { createBoundedCache } from "../bounded-cache.ts";
 import { unauthorized } from "../errors.ts";
 
 /** A verified session. `token` is passed to the platform, where row-level security decides. */
-type Session = { ownerId: string; token: string; expiresAt: Date };
+type Session = { ownerId: string; clientId?: string; token: string; expiresAt: Date };
 
 /**
  * `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform: a session token or
- * the secret key. `isServer`: a server with the secret key acts for the owner.
+ * the secret key. `isServer`: a server with the secret key acts for the owner. `clientId`: the OAuth client whose token it is.
  */
-export type Caller = { ownerId: string | null; token: string | null; isServer?: true };
+export type Caller = { ownerId: string | null; token: string | null; clientId?: string; isServer?: true };
 
 export const NOBODY: Caller = { ownerId: null, token: null };
 
@@ -22,7 +22,13 @@ export type SessionVerifier = (authorization: string | null) => Promise<Session>
 type JSONWebKeySet = Parameters<typeof createLocalJWKSet>[0];
 type Settings = { jwks: JSONWebKeySet; sharedKey?: string | undefined; issuers: string[]; now: () => Date };
 
-const claims = z.object({ sub: z.guid(), role: z.literal("authenticated"), exp: z.number() });
+/** Postgres decides what a client_id may do, and refuses one that is no text. */
+const claims = z.object({
+  sub: z.guid(),
+  role: z.literal("authenticated"),
+  exp: z.number(),
+  client_id: z.string().optional().catch(undefined),
+});
 
 /**
  * Verifies session tokens without a network call: signature, exp, iss, aud and role. Throws unauthorized.
@@ -51,9 +57,9 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
         secret !== undefined && decodeProtectedHeader(token).alg === "HS256"
           ? await jwtVerify(token, secret, { ...expected, algorithms: ["HS256"] })
           : await jwtVerify(token, publicKey, { ...expected, algorithms: ["ES256", "RS256"] });
-      const { sub, exp } = claims.parse(payload);
+      const { sub, exp, client_id: clientId } = claims.parse(payload);
       // jose compares whole seconds too: a token is refused from the second of exp on.
-      return { ownerId: sub, token, expiresAt: new Date(exp * 1000) };
+      return { ownerId: sub, ...(clientId === undefined ? {} : { clientId }), token, expiresAt: new Date(exp * 1000) };
     } catch (error) {
       throw unauthorized(
         error instanceof errors.JWTExpired ? "The session token has expired." : "The session token is not valid.",

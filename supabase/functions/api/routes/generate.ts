@@ -2,6 +2,7 @@ import { z } from "zod";
 import { modelList } from "../../../../shared/contract/controls.ts";
 import { estimate, usage } from "../../../../shared/contract/costs.ts";
 import type { Step } from "../../../../shared/contract/fields.ts";
+import type { AnswerOf } from "../../../../shared/contract/operations/index.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import type { Caller } from "../auth/verify-session.ts";
@@ -22,6 +23,7 @@ const startedRows = read.extend({ predictions: z.array(predictionRow).nullish() 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
 type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
 type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
+type Waiting = Pick<Call<StartId>, "caller" | "headers" | "signal">;
 
 /** POST /api/projects/generate/:step → 202 with the prediction; Location is the URL to poll. Prefer: wait holds the answer. */
 export const startPrediction =
@@ -29,36 +31,49 @@ export const startPrediction =
   async (call, deps) => {
     const { projectId, model, count, ...input } = call.body;
     const args = { project_id: projectId, step, input, model, count, ...call.idempotency };
-    const started = await deps.database.call("start_prediction", args, call.caller, startedRows);
-    const { id, projectId: project } = started.prediction;
-    // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
-    const fallBackToStarted = (error: unknown) => {
-      deps.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
-      return { answer: started, waited: {} };
-    };
-    const hasEnded = ({ prediction }: Read) => prediction.completedAt !== null;
-    const { answer, waited } = await hold(started, call, deps, hasEnded).catch(fallBackToStarted);
-    const query = new URLSearchParams({ projectId: project, predictionId: id });
-    const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
-    // The rate limit and key of this request, not of the reads during the wait.
-    const headers = { ...answerHeaders(started), ...waited, Location };
-    const first = await answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
-      if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
-      return answerWith(fallBackToStarted(error).answer.prediction, headers, call.caller, deps);
-    });
-    if (started.predictions == null || first.data === undefined) return first;
-    const others = started.predictions.slice(1);
-    const files = await deps.storage.signGenerated(outputPaths(others), call.caller); // only a repeated request has any
-    const predictions = [first.data, ...others.map((row) => mapPrediction(row, files))];
-    return { ...first, data: { ...first.data, predictions } };
+    return answerStart(await deps.database.call("start_prediction", args, call.caller, startedRows), call, deps);
   };
 
-/** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing. */
+/** POST /api/projects/generate/quote → 202 with the prediction, as the start of its step; the same one when it is repeated. */
+export const startQuote: Handler<"startQuote"> = async (call, deps) => {
+  const args = { quote_id: call.body.quoteId, at_most_micros: call.body.atMostMicros };
+  return answerStart(await deps.database.call("start_quote", args, call.caller, startedRows), call, deps);
+};
+
+async function answerStart(
+  started: z.infer<typeof startedRows>,
+  call: Waiting,
+  deps: Deps,
+): Promise<Answer<AnswerOf<StartId>>> {
+  const { id, projectId, step } = started.prediction;
+  // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
+  const fallBackToStarted = (error: unknown) => {
+    deps.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
+    return { answer: started, waited: {} };
+  };
+  const hasEnded = ({ prediction }: Read) => prediction.completedAt !== null;
+  const { answer, waited } = await hold(started, call, deps, hasEnded).catch(fallBackToStarted);
+  const query = new URLSearchParams({ projectId, predictionId: id });
+  const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
+  // The rate limit and key of this request, not of the reads during the wait.
+  const headers = { ...answerHeaders(started), ...waited, Location };
+  const first = await answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
+    if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
+    return answerWith(fallBackToStarted(error).answer.prediction, headers, call.caller, deps);
+  });
+  if (started.predictions == null || first.data === undefined) return first;
+  const others = started.predictions.slice(1);
+  const files = await deps.storage.signGenerated(outputPaths(others), call.caller); // only a repeated request has any
+  const predictions = [first.data, ...others.map((row) => mapPrediction(row, files))];
+  return { ...first, data: { ...first.data, predictions } };
+}
+
+/** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing without quote=true. */
 export const estimatePrediction =
   (step: Step): Handler<EstimateId> =>
-  async ({ body, caller }, { database }) => {
+  async ({ query, body, caller }, { database }) => {
     const { projectId, model, count, ...input } = body;
-    const args = { project_id: projectId, step, input, model, count };
+    const args = { project_id: projectId, step, input, model, count, quote: query.quote === "true" };
     const answer = await database.read("estimate_prediction", args, caller, estimated);
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };
@@ -122,7 +137,7 @@ export const deletePrediction: Handler<"deletePrediction"> = async (call, { data
 /** Holds the answer for the seconds of Prefer: wait, or until `isDone`. */
 async function hold(
   first: Read,
-  call: Pick<Call<StartId>, "caller" | "headers" | "signal">,
+  call: Waiting,
   deps: Deps,
   isDone: (state: Read) => boolean,
 ): Promise<{ answer: Read; waited: Record<string, string> }> {

@@ -12,6 +12,7 @@ import {
   readPrediction,
   readUsage,
   startPrediction,
+  startQuote,
 } from "./generate.ts";
 import type { Handler } from "./handler.ts";
 import { readHealth } from "./health.ts";
@@ -66,6 +67,7 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   estimateFirstFrame: estimatePrediction("first-frame"),
   estimateLastFrame: estimatePrediction("last-frame"),
   estimateVideo: estimatePrediction("video"),
+  startQuote,
   readFirstFrame: readPrediction("first-frame"),
   readLastFrame: readPrediction("last-frame"),
   readVideo: readPrediction("video"),

@@ -1,0 +1,36 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { EnvelopeError } from "../../../shared/http/errors.ts";
+import type { Picture, Shown } from "./pictures.ts";
+import { inTools } from "./tools.ts";
+
+/** The data as JSON, for programs and as text; then links to the files, and the pictures. */
+export function succeed(data: unknown, files: Shown[], pictures: Picture[], more: string[] = []): CallToolResult {
+  return {
+    structuredContent: data as Record<string, unknown>, // an answer of the contract is an object
+    content: [
+      ...[JSON.stringify(data), ...more].map((text) => ({ type: "text" as const, text })),
+      ...files.map(({ name, output: { url, contentType, bytes } }) => ({
+        ...{ type: "resource_link" as const, uri: url, name },
+        ...{ mimeType: contentType, size: bytes },
+      })),
+      ...pictures.map(({ mimeType, data: bytes }) => ({ type: "image" as const, mimeType, data: bytes })),
+    ],
+  };
+}
+
+/** The refusal as sentences: what is wrong, in which field, what is left, and when to try again. */
+export function refuse({ code, message, details = [], budget, requestId }: EnvelopeError, retryAfter: string | null) {
+  const fields = details.map(({ path, message: wrong }) => `${path || "arguments"}: ${wrong}`);
+  const left =
+    budget?.availableMicros === undefined
+      ? []
+      : [
+          `${dollars(budget.availableMicros)} of ${dollars(budget.limitMicros)} is left, and it can cost ${dollars(budget.estimateMicros)}.`,
+        ];
+  const resets = budget?.resetsAt === undefined ? [] : [`The budget begins anew at ${budget.resetsAt}.`];
+  const wait = retryAfter === null ? [] : [`Try again in ${retryAfter} seconds.`];
+  const text = [inTools(message), ...fields, ...left, ...resets, ...wait, `(${code}, request ${requestId})`].join("\n");
+  return { isError: true, content: [{ type: "text" as const, text }] } satisfies CallToolResult;
+}
+
+const dollars = (micros: unknown) => `$${(Number(micros) / 1_000_000).toFixed(4)}`;

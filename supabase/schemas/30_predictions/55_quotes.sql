@@ -1,0 +1,94 @@
+-- Quotes: the price of one start, for one user and OAuth client. Ten minutes long it can be started, once: the key of that start is its id.
+
+-- A quote takes a token of `create`, which bounds how many an owner has. Kept for a day, so that a late repetition finds its prediction.
+create table keyframe_private.quotes (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null references auth.users on delete cascade,
+  client_id text,
+  project_id uuid not null,
+  step keyframe.generation_step not null,
+  asked jsonb not null,
+  asked_model text,
+  asked_count integer,
+  input jsonb not null,
+  model text not null,
+  most_micros bigint not null,
+  expires_at timestamptz not null default now() + interval '10 minutes'
+);
+comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
+comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
+comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: a session of the owner''s, or a server.';
+comment on column keyframe_private.quotes.project_id is 'The project.';
+comment on column keyframe_private.quotes.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
+comment on column keyframe_private.quotes.asked_model is 'The model of the request; null: the default.';
+comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
+comment on column keyframe_private.quotes.input is 'The complete input that was priced, of the first take.';
+comment on column keyframe_private.quotes.model is 'The model that was priced.';
+comment on column keyframe_private.quotes.most_micros is 'The price: the most that the start can cost, in micro-dollars.';
+comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
+create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
+create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
+
+create function keyframe_private.add_quote(
+  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, most_micros bigint)
+returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
+declare
+  client constant text := auth.jwt() ->> 'client_id';
+  made keyframe_private.quotes;
+begin
+  perform keyframe_private.require_spending();
+  perform keyframe_private.raise_if(add_quote.most_micros is null, 'price_unknown',
+    'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
+  perform keyframe_private.require_budget(priced.owner_id, add_quote.most_micros, now(), client);
+  insert into keyframe_private.quotes (owner_id, client_id, project_id, step, asked, asked_model, asked_count, input, model, most_micros)
+  values (priced.owner_id, client, priced.project_id, priced.step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, priced.input,
+    priced.model, add_quote.most_micros)
+  returning * into made;
+  return made;
+end $$;
+comment on function keyframe_private.add_quote is 'Holds the price of a start, or refuses what the start would be refused for.';
+
+-- The start resolves its input anew. What it then is and can cost must be what was quoted; otherwise nothing is started.
+create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  start_key constant text := 'quote:' || quote_id;
+  quote keyframe_private.quotes;
+  started keyframe.predictions;
+  ids uuid[];
+  answer json;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_client_may('generate');
+  perform keyframe_private.require_user();
+  select q.* into quote from keyframe_private.quotes q
+  where q.id = quote_id and q.owner_id = auth.uid() and q.client_id is not distinct from auth.jwt() ->> 'client_id'
+    and (q.expires_at > now() or q.expires_at > now() - interval '23 hours' and exists ( -- the key is kept longer
+      select from keyframe_private.idempotency_keys k where k.owner_id = q.owner_id and k.key = start_key));
+  perform keyframe_private.raise_if(not found, 'not_found',
+    'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for whoever asked for it. Ask for an estimate with a new one.');
+  perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
+    format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
+  answer := keyframe.start_prediction(quote.project_id, quote.step, quote.asked, quote.asked_model, start_key,
+    count => quote.asked_count);
+  if answer -> 'code' is not null or (answer ->> 'replayed')::boolean then
+    return answer;
+  end if;
+  ids := array[(answer #>> '{prediction,id}')::uuid];
+  if quote.asked_count is not null then
+    ids := array(select (p.take ->> 'id')::uuid from json_array_elements(answer -> 'predictions') with ordinality p (take, number) order by p.number);
+  end if;
+  select p.* into started from keyframe.predictions p where p.id = ids[1];
+  perform keyframe_private.raise_if(
+    (started.model, started.input) is distinct from (quote.model, quote.input)
+    or ((select case when count(*) = count(s.most_micros) then sum(s.most_micros) end
+      from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
+    'precondition_failed',
+    'What this quote is for has changed since: the price, the model, the project''s prompt or its frames. Nothing was started. Ask for an estimate with a new quote.');
+  return answer;
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_quote is 'Starts what a quote of the caller''s is for, at its price. A repetition returns the same prediction.';

@@ -1,0 +1,277 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { claim, providerSays } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
+import { addWorld, seedPrediction, seedSubmit, useWorld } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addReference } from "../../support/database/user.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// Prices that hold, and what an OAuth client may spend. A first frame by the default model costs 67,000 micro-dollars.
+const db = useDatabase();
+const world = useWorld(db);
+const FRAME = 67_000;
+const MODEL = "google/nano-banana-2";
+const APP = "An app";
+
+beforeEach(async () => {
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.quotes, keyframe_private.owner_budgets, keyframe_private.allowed_clients",
+  );
+  await db.sql`
+    update keyframe_private.settings set owner_month_micros = null, spending_stopped = false, max_active_per_owner = 100`;
+});
+
+type Estimate = { quoteId: string; quotedUntil: string; atMostMicros: number; availableMicros: number | null };
+type Claims = { role: string; sub: string; client_id?: string };
+const session = (owner = world.owner): Claims => ({ role: "authenticated", sub: owner });
+const client = (client_id = APP, owner = world.owner): Claims => ({ ...session(owner), client_id });
+
+async function quote(caller = session(), input: object = {}, project = world.project, step = "first-frame") {
+  const args = { project_id: project, step, input, quote: true };
+  return (await call<{ estimate: Estimate }>(db, caller, "estimate_prediction", args)).estimate;
+}
+type Started = { prediction: { id: string; input: { prompt: string } }; replayed: boolean };
+const start = ({ quoteId, atMostMicros }: Estimate, caller = session()) =>
+  call<Started>(db, caller, "start_quote", { quote_id: quoteId, at_most_micros: atMostMicros });
+const allow = (micros: number | null, id = APP) => db.sql`
+  insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros) values (${id}, 'An app', 'generate', ${micros})
+  on conflict (client_id) do update set owner_day_micros = excluded.owner_day_micros`;
+const age = (id: string, by: string) =>
+  db.sql`update keyframe_private.quotes set expires_at = expires_at - ${by}::interval where id = ${id}`;
+
+/** What the owner has started and holds. */
+async function started(owner = world.owner) {
+  const [row] = await db.sql`
+    select (select count(*)::int from keyframe.predictions where owner_id = ${owner}) as predictions,
+      coalesce(sum(held_micros), 0)::int as held from keyframe_private.costs where owner_id = ${owner}`;
+  return row;
+}
+
+async function addModelWithoutPrice(): Promise<string> {
+  await db.sql`
+    insert into keyframe.models select (m).* from (
+      select jsonb_populate_record(m, '{"model": "a/free", "cost_ceiling_micros": null}') as m from keyframe.models m
+      where m.step = 'first-frame' and m.model = ${MODEL}) c
+    on conflict do nothing`;
+  return "a/free";
+}
+
+describe("a quote", () => {
+  test("started twenty times at once and once more → one prediction, one hold, and what was quoted", async () => {
+    const made = await quote(session(), { prompt: "A quay" });
+    expect(made).toMatchObject({ atMostMicros: FRAME });
+    expect(Date.parse(made.quotedUntil) - Date.now()).toBeGreaterThan(590_000);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => start(made)));
+    answers.push(await start(made));
+    expect(new Set(answers.map(({ prediction }) => prediction.id)).size).toBe(1);
+    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(answers[0]?.prediction.input.prompt).toBe("A quay");
+    expect(await started()).toEqual({ predictions: 1, held: FRAME });
+  });
+
+  test("started after ten minutes → not_found; repeated within the day → the same prediction; later → not_found", async () => {
+    const [old, made] = [await quote(), await quote()];
+    await age(old.quoteId, "10 minutes 1 second");
+    expect(await codeOf(start(old))).toBe("not_found");
+    const { prediction } = await start(made);
+    await age(made.quoteId, "23 hours");
+    expect((await start(made)).prediction.id).toBe(prediction.id);
+    // Also while the key is there: it would start another.
+    await age(made.quoteId, "10 minutes");
+    expect(await codeOf(start(made))).toBe("not_found");
+    expect(await started()).toEqual({ predictions: 1, held: FRAME });
+  });
+
+  test("repeated after its prediction was deleted → not_found, and nothing starts", async () => {
+    const made = await quote();
+    const { prediction } = await start(made);
+    await db.sql`delete from keyframe.predictions where id = ${prediction.id}`;
+    expect(await codeOf(start(made))).toBe("not_found");
+    expect(await started()).toMatchObject({ predictions: 0 });
+  });
+
+  test.each([0, FRAME - 1, FRAME + 1, Number.MAX_SAFE_INTEGER])(
+    "at another price, %i → invalid_request",
+    async (price) => {
+      const made = await quote();
+      const refusal = await refusalOf(start({ ...made, atMostMicros: price }));
+      expect([refusal.message, refusal.detail]).toEqual(["invalid_request", expect.stringContaining(String(FRAME))]);
+      expect(await started()).toEqual({ predictions: 0, held: 0 });
+      await start(made);
+    },
+  );
+
+  test("of a session, of a client, of another user → each starts its own only", async () => {
+    await allow(null);
+    await allow(null, "Another");
+    const stranger = await addWorld(db);
+    const callers = [session(), client(), client("Another"), session(stranger.owner), client(APP, stranger.owner)];
+    for (const mine of [session(), client()]) {
+      const made = await quote(mine);
+      for (const caller of callers.filter((one) => one.sub !== mine.sub || one.client_id !== mine.client_id)) {
+        expect([caller, await codeOf(start(made, caller))]).toEqual([caller, "not_found"]);
+      }
+      await start(made, mine);
+    }
+    expect(await started()).toEqual({ predictions: 2, held: 2 * FRAME });
+    expect(await started(stranger.owner)).toEqual({ predictions: 0, held: 0 });
+  });
+
+  const raise = (usd: number) => db.sql`
+    insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, checked_at, valid_from, source)
+    values (${MODEL}, '{"resolution": "1K"}', 'image', ${usd}, now(), now(), 'a test')`;
+
+  afterEach(() => raise(FRAME / 1e6)); // a price cannot be taken back
+
+  test.each<[what: string, change: () => PromiseLike<unknown>, code: string]>([
+    ["the price rose", () => raise(0.068), "precondition_failed"],
+    ["the price fell", () => raise(0.05), ""],
+    [
+      "the prompt is another",
+      () => db.sql`update keyframe.projects set text_prompt = 'A quay' where id = ${world.project}`,
+      "precondition_failed",
+    ],
+    [
+      "the title is another",
+      () => db.sql`update keyframe.projects set title = 'A quay' where id = ${world.project}`,
+      "",
+    ],
+    ["the project was deleted", () => db.sql`delete from keyframe.projects where id = ${world.project}`, "not_found"],
+    [
+      "spending was stopped",
+      () => db.sql`update keyframe_private.settings set spending_stopped = true`,
+      "spending_stopped",
+    ],
+    [
+      "the budget is used up",
+      () =>
+        db.sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${world.owner}, ${FRAME - 1})`,
+      "budget_exceeded",
+    ],
+  ])("started when %s → as it says, and nothing is held after a refusal", async (_what, change, code) => {
+    const made = await quote();
+    await change();
+    expect(
+      await start(made).then(
+        () => "",
+        (error) => error.message,
+      ),
+    ).toBe(code);
+    if (code !== "") expect(await started()).toEqual({ predictions: 0, held: 0 });
+    else expect(await started()).toMatchObject({ predictions: 1 });
+  });
+
+  test("of a video whose first frame is no longer the shown one → precondition_failed; of a named frame → it starts", async () => {
+    const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
+    const input = { lastFramePredictionId: null, durationSeconds: 5 };
+    const shown = await quote(session(), input, world.project, "video");
+    const named = await quote(session(), { ...input, firstFramePredictionId: frame.id }, world.project, "video");
+    await seedPrediction(db.sql, world, { status: "succeeded" });
+    expect(await codeOf(start(shown))).toBe("precondition_failed");
+    await start(named);
+  });
+
+  test("of what a start would be refused for → its error, and no quote", async () => {
+    const budget = (micros: number) => db.sql`
+      insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${world.owner}, ${micros})
+      on conflict (owner_id) do update set month_micros = excluded.month_micros`;
+    const image = await addReference(db, (await addWorld(db)).owner);
+    await budget(FRAME - 1);
+    expect(await codeOf(quote())).toBe("budget_exceeded");
+    await budget(FRAME);
+    await db.sql`update keyframe_private.settings set spending_stopped = true`;
+    expect(await codeOf(quote())).toBe("spending_stopped");
+    await db.sql`update keyframe_private.settings set spending_stopped = false`;
+    expect(await codeOf(quote(session(), { seed: 1 }))).toBe("unsupported_input");
+    expect(await codeOf(quote(session(), { referenceImagePaths: [image] }))).toBe("not_found");
+    expect(await codeOf(quote(session(), {}, world.project, "video"))).toBe("frame_not_ready");
+    expect(await codeOf(quote(client()))).toBe("client_not_allowed");
+    expect(await db.sql`select from keyframe_private.quotes`).toHaveLength(0);
+  });
+
+  test("without a known price → price_unknown, also without a budget", async () => {
+    const model = await addModelWithoutPrice();
+    const args = { project_id: world.project, step: "first-frame", model };
+    expect(await codeOf(call(db, session(), "estimate_prediction", { ...args, quote: true }))).toBe("price_unknown");
+    await call(db, session(), "estimate_prediction", args);
+  });
+  test("of three takes → its price is theirs, it starts all three, and a client's limit counts them all", async () => {
+    await allow(4 * FRAME);
+    const args = { project_id: world.project, step: "first-frame", count: 3, quote: true };
+    const ask = () => call<{ estimate: Estimate }>(db, client(), "estimate_prediction", args);
+    const [{ estimate: one }, { estimate: other }] = [await ask(), await ask()];
+    expect(one).toMatchObject({ atMostMicros: 3 * FRAME, availableMicros: 4 * FRAME });
+    await start(one, client());
+    await start(one, client());
+    expect(await started()).toEqual({ predictions: 3, held: 3 * FRAME });
+    expect(await codeOf(start(other, client()))).toBe("budget_exceeded");
+    expect(await codeOf(ask())).toBe("budget_exceeded");
+  });
+
+  test("an expired one → pruned after a day; a deleted account → its quotes go too", async () => {
+    const [old, fresh] = [await quote(), await quote()];
+    await age(old.quoteId, "24 hours 11 minutes");
+    await db.sql`select keyframe_private.prune()`;
+    expect(await db.sql`select id from keyframe_private.quotes`).toEqual([{ id: fresh.quoteId }]);
+    await db.sql`delete from auth.users where id = ${world.owner}`;
+    expect(await db.sql`select from keyframe_private.quotes`).toHaveLength(0);
+  });
+});
+
+describe("the day's limit of an OAuth client", () => {
+  const begin = (caller: Claims) =>
+    call<Started>(db, caller, "start_prediction", { project_id: world.project, step: "first-frame" });
+
+  test("thirty starts at once under a limit for three → three; its user, other clients and other users go on", async () => {
+    await allow(3 * FRAME);
+    await allow(null, "Another");
+    const starts = await Promise.allSettled(Array.from({ length: 30 }, () => begin(client())));
+    expect(starts.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+    const { message, detail, hint } = await refusalOf(begin(client()));
+    expect([message, detail]).toEqual(["budget_exceeded", expect.stringContaining("this app's budget for this day")]);
+    expect(JSON.parse(hint ?? "")).toMatchObject({
+      ...{ scope: "client", period: "day", estimateMicros: FRAME, limitMicros: 3 * FRAME },
+      ...{ heldMicros: 3 * FRAME, settledMicros: 0, availableMicros: 0 },
+    });
+    await begin(session());
+    await begin(client("Another"));
+    const stranger = await addWorld(db);
+    await quote(client(APP, stranger.owner), {}, stranger.project);
+  });
+
+  test("what is held, settled, unknown and released today → counted as for budgets; yesterday's is not", async () => {
+    await allow(4 * FRAME);
+    const submit = { owner_id: world.owner, client_id: APP, most_micros: FRAME };
+    const ended = { ended_at: new Date(), outcome: "succeeded" };
+    await seedSubmit(db.sql, submit);
+    await seedSubmit(db.sql, { ...submit, ...ended, cost_state: "settled", cost_micros: FRAME / 2 });
+    await seedSubmit(db.sql, { ...submit, ...ended, outcome: "lost", cost_state: "unknown" });
+    await seedSubmit(db.sql, { ...submit, ...ended, outcome: "no_run", cost_state: "released" });
+    await seedSubmit(db.sql, { ...submit, created_at: new Date(Date.now() - 86_400_000) });
+    const counted = await db.sql`
+      select settled_micros::int as settled, held_micros::int as held, available_micros::int as left
+      from keyframe_private.budgets_of(${world.owner}, now(), ${APP})`;
+    expect([...counted]).toEqual([{ settled: 1.5 * FRAME, held: FRAME, left: 1.5 * FRAME }]);
+    expect((await quote(client())).availableMicros).toBe(1.5 * FRAME);
+  });
+
+  test("a run of a client that is made again → its submit takes of the client's limit too", async () => {
+    await allow(2 * FRAME);
+    const { prediction } = await begin(client());
+    await claim(db.sql);
+    await providerSays(db.sql, { id: prediction.id, run: "run-1", status: "failed", failure: "interrupted" });
+    const submits = await db.sql`
+      select attempt, client_id from keyframe_private.provider_submits where prediction_id = ${prediction.id} order by attempt`;
+    expect([...submits]).toEqual([1, 2].map((attempt) => ({ attempt, client_id: APP })));
+    expect(await codeOf(begin(client()))).toBe("budget_exceeded");
+  });
+
+  test("a limit and no known price → price_unknown", async () => {
+    await allow(100 * FRAME);
+    const args = { project_id: world.project, step: "first-frame", model: await addModelWithoutPrice() };
+    expect(await codeOf(call(db, client(), "start_prediction", args))).toBe("price_unknown");
+    await call(db, session(), "start_prediction", args);
+  });
+});
