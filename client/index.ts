@@ -10,6 +10,7 @@ export {
   type ErrorCode,
   type ErrorDetail,
   type ExceededBudget,
+  type ExhaustedBalance,
   KeyframeError,
   type KeyframeErrorCode,
 } from "./error.ts";
@@ -18,8 +19,10 @@ export type { CallOptions, StartOptions } from "./operate.ts";
 export type { ChangeOptions } from "./projects.ts";
 export type { KeyframeOptions } from "./settings.ts";
 export type {
+  Balance,
   Cost,
   CreatedWebhook,
+  Credit,
   Delivery,
   DeliveryPage,
   Estimate,

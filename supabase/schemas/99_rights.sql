@@ -71,6 +71,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
+  keyframe_worker.add_credit,
   keyframe_worker.act_as, keyframe_worker.service_figures
 to service_role;
 

@@ -71,6 +71,7 @@ const estimateOf = (model: string, micros: number) => ({
   atMostMicros: micros,
   currency: "USD",
   availableMicros: 8_120_000,
+  balance: null,
   withinBudget: true,
 });
 const held = { amountMicros: null, atMostMicros: 39_000, currency: "USD", state: "held" };
@@ -123,6 +124,7 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   readUsage: {
     ...{ from: "2026-11-01", to: "2026-11-21", currency: "USD", groupBy: "day" },
     groups: [{ key: "2026-11-21", predictions: 24, settledMicros: 1_841_000, heldMicros: 39_000, unknownMicros: 0 }],
+    balance: null,
     budgets: [
       {
         ...{ period: "month", limitMicros: 10_000_000, settledMicros: 1_841_000, heldMicros: 39_000 },
@@ -136,6 +138,11 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   estimateFirstFrame: estimateOf(firstFrame.model, 67_000),
   estimateLastFrame: estimateOf(firstFrame.model, 67_000),
   estimateVideo: estimateOf(video.model, 450_000),
+  addCredit: {
+    ...{ key: "pi_3PxT", kind: "purchase", amountMicros: 10_000_000, note: null },
+    createdAt: "2026-11-21T12:00:00.000Z",
+    balance: { availableMicros: 10_450_000, heldMicros: 67_000 },
+  },
   readFirstFrame: firstFrame,
   readLastFrame: lastFrame,
   readVideo: video,

@@ -24,18 +24,17 @@ create function keyframe_private.find_successor(gone keyframe.models, asked json
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   candidate keyframe.models;
-  asked_micros bigint;
+  asked_cost keyframe_private.run_cost;
 begin
   begin
-    asked_micros := (keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now())).most_micros;
+    asked_cost := keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
   for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
     begin
       if keyframe_private.costs_no_more(
-        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros,
-        asked_micros)
+        keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now()), asked_cost)
       then
         return candidate;
       end if;

@@ -68,9 +68,7 @@ begin
     'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  if refused.code = 'budget_exceeded' then
-    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
-  end if;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
   return keyframe_private.refuse(refused, 'generate');
 end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
@@ -81,7 +79,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.predictions;
-  cost record;
+  cost keyframe_private.run_cost;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -94,10 +92,15 @@ begin
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
   return json_build_object('rate', rate, 'estimate', json_build_object(
     'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
-    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
+    'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
+    'balance', keyframe_private.balance_json(wanted.owner_id),
     'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
+      select from keyframe_private.budgets_of(wanted.owner_id, now()) b
+      where (case b.scope when 'owner' then cost.most_charge_micros else cost.most_micros end <= b.available_micros) is not true)
+      and not exists (
+        select from keyframe_private.balance_of(wanted.owner_id) b
+        where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true)));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

@@ -1,6 +1,7 @@
 import { OPERATIONS, type OperationId } from "../../../../shared/contract/operations/index.ts";
 import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
 import {
+  addCredit,
   cancelPrediction,
   changePrediction,
   deletePrediction,
@@ -57,6 +58,7 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   cancelPrediction,
   listModels,
   readUsage,
+  addCredit,
   createWebhook,
   listWebhooks,
   readWebhook,
