@@ -4488,7 +4488,7 @@ comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 create function keyframe_private.budgets_of(owner uuid, at timestamptz)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
-language plpgsql stable set search_path = '' as $$
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   today constant date := (budgets_of.at at time zone 'UTC')::date;
@@ -4575,7 +4575,8 @@ declare
   budget record;
 begin
   if code = 'balance_exhausted' then
-    perform keyframe_private.note_balance(owner, 'balance.exhausted', (refused ->> 'availableMicros')::bigint, 'estimateMicros', most_micros);
+    perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credit_id, b.available_micros, 'estimateMicros', most_micros)
+    from keyframe_private.balance_of(owner) b;
   end if;
   for budget in
     select b.*, case b.scope when 'owner' then owner end as owner_id
@@ -4706,8 +4707,7 @@ comment on column keyframe_private.daily_costs.settled_charge_micros is 'What th
 comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
-create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
-create index daily_costs_of_owner_to_merge_idx on keyframe_private.daily_costs (owner_id) where not is_merged;
+create index daily_costs_to_merge_idx on keyframe_private.daily_costs (owner_id, id) where not is_merged;
 
 create table keyframe_private.project_costs (
   id bigint generated always as identity primary key,
@@ -4876,7 +4876,7 @@ create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge',
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.owner_id, o.id', max_rows, 'merge',
       'select keyframe_private.merge_cost_rows($1)');
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
@@ -4990,29 +4990,32 @@ comment on column keyframe_private.balance_notes.type is 'balance.low or balance
 comment on column keyframe_private.balance_notes.credit_id is 'The newest row of credits that added something; 0: none.';
 comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
 
--- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile.
-create function keyframe_private.balance_of(owner uuid, out available_micros bigint, out held_micros bigint, out credit_id bigint)
-language plpgsql stable set search_path = '' as $$
+-- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is
+-- planned at each start.
+create function keyframe_private.balance_of(
+  owner uuid, out available_micros bigint, out held_micros bigint, out credit_id bigint, out low_micros bigint)
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
   credited numeric;
 begin
-  select sum(c.micros), coalesce(max(c.id) filter (where c.micros > 0), 0) into credited, credit_id
+  select sum(c.micros), max(c.id) filter (where c.micros > 0) into credited, credit_id
   from keyframe_private.credits c where c.owner_id = owner;
-  if credited is not null then
-    select greatest(keyframe_private.exact_sum(credited - coalesce(sum(c.held + c.ended), 0)), -9007199254740991),
-      keyframe_private.exact_sum(sum(c.held))
-    into available_micros, held_micros
-    from (
-      select o.held_micros as held, o.settled_micros + o.unknown_micros as ended from keyframe_private.owner_costs o where o.owner_id = owner
-      union all
-      select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
-      from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
-  elsif (select s.prepaid_by_default from keyframe_private.settings s) then
-    available_micros := 0;
-    held_micros := 0;
+  if credited is null then
+    select 0, 0, 0, s.balance_low_micros into available_micros, held_micros, credit_id, low_micros
+    from keyframe_private.settings s where s.prepaid_by_default;
+    return;
   end if;
+  select -- what JSON holds exactly
+    greatest(-9007199254740991, least(9007199254740991, credited - coalesce(sum(c.held + c.ended), 0))),
+    least(9007199254740991, coalesce(sum(c.held), 0)), coalesce(credit_id, 0), (select s.balance_low_micros from keyframe_private.settings s)
+  into available_micros, held_micros, credit_id, low_micros
+  from (
+    select o.held_micros as held, o.settled_micros + o.unknown_micros as ended from keyframe_private.owner_costs o where o.owner_id = owner
+    union all
+    select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
+    from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
 end $$;
-comment on function keyframe_private.balance_of is 'What is left of an owner''s credits, and what is reserved of them.';
+comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved of them; the newest credit that added something, and what counts as low.';
 
 create function keyframe_private.balance_json(owner uuid)
 returns json language plpgsql stable set search_path = '' as $$
@@ -5023,10 +5026,8 @@ begin
 end $$;
 comment on function keyframe_private.balance_json is 'The balance as in the API; null without one.';
 
-create function keyframe_private.note_balance(owner uuid, type text, available_micros bigint, name text, micros bigint)
+create function keyframe_private.note_balance(owner uuid, type text, credit bigint, available_micros bigint, name text, micros bigint)
 returns void language plpgsql volatile set search_path = '' as $$
-declare
-  credit constant bigint := (keyframe_private.balance_of(owner)).credit_id;
 begin
   if exists (
       select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credit_id = credit)
@@ -5041,34 +5042,25 @@ begin
 end $$;
 comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Waits for nobody: if two race, one is enough.';
 
-create function keyframe_private.note_if_low(owner uuid, available_micros bigint)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  low constant bigint := (select s.balance_low_micros from keyframe_private.settings s);
-begin
-  if available_micros < low then
-    perform keyframe_private.note_balance(owner, 'balance.low', available_micros, 'thresholdMicros', low);
-  end if;
-end $$;
-comment on function keyframe_private.note_if_low is 'Writes balance.low where less than settings.balance_low_micros is left.';
-
 -- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
 create function keyframe_private.require_balance(owner uuid, most_micros bigint)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  available constant bigint := (keyframe_private.balance_of(owner)).available_micros;
+  balance constant record := keyframe_private.balance_of(owner);
 begin
-  if available is null then
+  if balance.available_micros is null then
     return;
   elsif most_micros is null then
     perform keyframe_private.raise_error('price_unknown',
       'No price is known for this model and input, and you pay by balance. Choose another model, or ask the administrator for its price.');
-  elsif most_micros > available then
+  elsif most_micros > balance.available_micros then
     perform keyframe_private.raise_error('balance_exhausted',
       'This generation can cost more than your balance. Add credit, or choose a cheaper model, resolution or length.',
-      jsonb_build_object('availableMicros', available, 'estimateMicros', most_micros)::text);
+      jsonb_build_object('availableMicros', balance.available_micros, 'estimateMicros', most_micros)::text);
+  elsif balance.available_micros - most_micros < balance.low_micros then
+    perform keyframe_private.note_balance(
+      owner, 'balance.low', balance.credit_id, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
   end if;
-  perform keyframe_private.note_if_low(owner, available - most_micros);
 end $$;
 comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
 
@@ -5092,8 +5084,12 @@ end $$;
 
 create function keyframe_private.note_low_after_credit()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  b constant record := keyframe_private.balance_of(new.owner_id);
 begin
-  perform keyframe_private.note_if_low(new.owner_id, (keyframe_private.balance_of(new.owner_id)).available_micros);
+  if b.available_micros < b.low_micros then
+    perform keyframe_private.note_balance(new.owner_id, 'balance.low', b.credit_id, b.available_micros, 'thresholdMicros', b.low_micros);
+  end if;
   return null;
 end $$;
 

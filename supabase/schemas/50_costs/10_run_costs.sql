@@ -105,7 +105,7 @@ comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 create function keyframe_private.budgets_of(owner uuid, at timestamptz)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
-language plpgsql stable set search_path = '' as $$
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   today constant date := (budgets_of.at at time zone 'UTC')::date;
@@ -192,7 +192,8 @@ declare
   budget record;
 begin
   if code = 'balance_exhausted' then
-    perform keyframe_private.note_balance(owner, 'balance.exhausted', (refused ->> 'availableMicros')::bigint, 'estimateMicros', most_micros);
+    perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credit_id, b.available_micros, 'estimateMicros', most_micros)
+    from keyframe_private.balance_of(owner) b;
   end if;
   for budget in
     select b.*, case b.scope when 'owner' then owner end as owner_id

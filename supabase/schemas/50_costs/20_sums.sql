@@ -36,8 +36,7 @@ comment on column keyframe_private.daily_costs.settled_charge_micros is 'What th
 comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
-create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
-create index daily_costs_of_owner_to_merge_idx on keyframe_private.daily_costs (owner_id) where not is_merged;
+create index daily_costs_to_merge_idx on keyframe_private.daily_costs (owner_id, id) where not is_merged;
 
 create table keyframe_private.project_costs (
   id bigint generated always as identity primary key,
@@ -206,7 +205,7 @@ create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge',
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.owner_id, o.id', max_rows, 'merge',
       'select keyframe_private.merge_cost_rows($1)');
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';

@@ -233,7 +233,8 @@ describe("balance.low", () => {
     await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
     await grant(2);
     await db.sql.begin(async (open) => {
-      await open`select keyframe_private.note_if_low(${world.owner}, 0)`;
+      await open`select keyframe_private.note_balance(${world.owner}, 'balance.low', b.credit_id, 0, 'thresholdMicros', 0)
+        from keyframe_private.balance_of(${world.owner}) b`;
       await start(db, world);
     });
     expect(await events("balance.low")).toHaveLength(1);
@@ -418,12 +419,15 @@ describe("at the same moment", () => {
   });
 });
 
-test("an owner with 100,000 runs → a balance reads few pages", async () => {
+test("an owner with 100,000 runs in 13 months → a balance reads few pages", async () => {
+  // As they are once they are merged, but for the last ones.
   await db.sql`
-    insert into keyframe_private.daily_costs (owner_id, day, step, model, project_id, predictions, settled_micros, settled_charge_micros)
-    select ${world.owner}, (now() at time zone 'UTC')::date - i % 400, 'first-frame', 'm' || i % 3, ${world.project}, 1, 1, 1
-    from generate_series(1, 100000) i`;
-  await db.sql`select keyframe_private.merge_costs(100000)`;
+    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, settled_charge_micros, is_merged)
+    select ${world.owner}, (now() at time zone 'UTC')::date - i % 400, 'first-frame', 'm' || i % 3, 83, 83, 83, true
+    from generate_series(1, 1200) i`;
+  await db.sql`
+    insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros) values (${world.owner}, 0, 99600, 0)`;
+  for (let runs = 0; runs < 20; runs++) await seedSubmit(db.sql, { owner_id: world.owner, most_micros: 1 });
   await db.sql`vacuum analyze keyframe_private.daily_costs, keyframe_private.owner_costs`;
   await grant(1);
   const plans = await db.sql.begin(async (sql) => {
