@@ -1,6 +1,7 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
 import { openShot } from "./film-fragments.ts";
+import { originBox } from "./film-origin.ts";
 import { FilmError, nameShot, type ShotFile, type Sink } from "./film-shots.ts";
 
 const SOUND = { numberOfChannels: 2, sampleRate: 48_000 };
@@ -35,8 +36,14 @@ const cannotJoin = (reason: string) =>
 export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, signal }: Sink): Promise<void> {
   const inputs: media.Input[] = [];
   const stop = () => signal?.throwIfAborted();
+  let length = 0;
   const target = new media.StreamTarget(
-    new WritableStream<media.StreamTargetChunk>({ write: async (chunk) => void (await write(chunk)) }),
+    new WritableStream<media.StreamTargetChunk>({
+      write: async (chunk) => {
+        length = Math.max(length, chunk.position + chunk.data.length);
+        await write(chunk);
+      },
+    }),
   );
   const output = new media.Output({
     format: new media.Mp4OutputFormat({ fastStart: isMemory && "in-memory" }),
@@ -58,6 +65,7 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
     }
     stop();
     await output.finalize();
+    await write({ type: "write", data: originBox(files), position: length });
   } catch (error) {
     await output.cancel().catch(() => undefined); // it rejects when the file has failed: the error says why
     throw error;

@@ -5,8 +5,9 @@ import type { FilmWithShots, Output } from "./types.ts";
  * - `download_failed`: a video did not arrive. Try again.
  * - `cannot_join`: this browser cannot read or encode the shots. A zip of them is the other way.
  * - `too_large`: more than memory holds. Give a file.
+ * - `cannot_read`: there is no decoder for this video here.
  */
-export type FilmErrorCode = "video_missing" | "download_failed" | "cannot_join" | "too_large";
+export type FilmErrorCode = "video_missing" | "download_failed" | "cannot_join" | "too_large" | "cannot_read";
 
 /** A film that cannot be made. `message` is a sentence for people. */
 export class FilmError extends Error {

@@ -27,7 +27,8 @@ export type FilmOptions = {
 
 /**
  * One MP4 of a film that was read just now (`keyframe.films.read`: its URLs expire). What is alike in all shots is copied; what differs is
- * encoded again, in the size of the first shot. A shot is as long as its pictures. Needs a browser, and the package mediabunny.
+ * encoded again, in the size of the first shot. A shot is as long as its pictures. The file says in XMP that AI made it, and has the SHA-256 of
+ * each shot. Needs a browser, and the package mediabunny.
  * Rejects with a FilmError, with what the file rejects with, or with the signal's reason.
  */
 export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
@@ -39,6 +40,14 @@ export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promis
  */
 export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
   makeFilm(film, options, "packing", async (...given) => await (await import("./film-zip.ts")).writeZip(...given));
+
+/**
+ * The picture on which a video ends, upright, as an image to upload: the `firstFrameImagePath` of a shot that goes on from there. A
+ * requested last frame is not where a video ends. Needs the package mediabunny and WebCodecs, which browsers have and Deno gets from a
+ * package. Rejects with a FilmError.
+ */
+export const lastFrameOf = async (video: Blob): Promise<Blob> =>
+  await (await import("./film-last-frame.ts")).readLastFrame(video);
 
 const TYPES = { joining: "video/mp4", packing: "application/zip" };
 const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab

@@ -1,7 +1,19 @@
 import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
 import { type ChangeOptions, ifMatch } from "./projects.ts";
 import type { Settings } from "./settings.ts";
-import type { BodyOf, Film, FilmPage, FilmWithShots, QueryOf } from "./types.ts";
+import type {
+  BodyOf,
+  CreatedShare,
+  Film,
+  FilmEstimate,
+  FilmPage,
+  FilmWithShots,
+  QueryOf,
+  Share,
+  SharedFilm,
+  StartedFilm,
+  Step,
+} from "./types.ts";
 
 export function filmMethods(settings: Settings) {
   const list = async (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): Promise<FilmPage> =>
@@ -33,6 +45,25 @@ export function filmMethods(settings: Settings) {
     ): Promise<Film> =>
       (await operate("changeFilm", { filmId }, { ...options, json, headers: ifMatch(unchangedSince) }, settings)).data,
 
+    /**
+     * Starts a step for the shots that lack it, for all or for none. If some cannot start, it throws before anything is charged, and
+     * `details` of the error names them by their projectId.
+     */
+    generate: async (
+      filmId: string,
+      step: Step,
+      json: BodyOf<"startFilm"> = {},
+      options: StartOptions = {},
+    ): Promise<StartedFilm> => (await operate("startFilm", { filmId, step }, { ...options, json }, settings)).data,
+
+    /** What generate would cost, and which shots cannot start. */
+    estimate: async (
+      filmId: string,
+      step: Step,
+      json: BodyOf<"estimateFilm"> = {},
+      options: CallOptions = {},
+    ): Promise<FilmEstimate> => (await operate("estimateFilm", { filmId, step }, { ...options, json }, settings)).data,
+
     /** Its projects stay, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
     delete: async (
       filmId: string,
@@ -40,5 +71,20 @@ export function filmMethods(settings: Settings) {
       { unchangedSince, ...options }: ChangeOptions = {},
     ): Promise<Film> =>
       (await operate("deleteFilm", { filmId }, { ...options, query, headers: ifMatch(unchangedSince) }, settings)).data,
+
+    /** A link to it: whoever has `token`, which is answered once, reads it by `readShared`. */
+    share: async (filmId: string, json: BodyOf<"shareFilm"> = {}, options: StartOptions = {}): Promise<CreatedShare> =>
+      (await operate("shareFilm", { filmId }, { ...options, json }, settings)).data,
+
+    /** Those that have not ended, newest first. */
+    shares: async (filmId: string, options: CallOptions = {}): Promise<Share[]> =>
+      (await operate("listShares", { filmId }, options, settings)).data.shares,
+
+    revokeShare: async (filmId: string, shareId: string, options: CallOptions = {}): Promise<Share> =>
+      (await operate("revokeShare", { filmId, shareId }, options, settings)).data,
+
+    /** For anybody: needs no session, and sends none. */
+    readShared: async (token: string, options: CallOptions = {}): Promise<SharedFilm> =>
+      (await operate("readShared", { token }, options, settings)).data,
   };
 }

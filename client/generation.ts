@@ -1,7 +1,17 @@
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
-import type { BodyOf, Credit, Estimate, ModelList, Prediction, Step, Usage, UsageGroup } from "./types.ts";
+import type {
+  BodyOf,
+  Credit,
+  Estimate,
+  ModelList,
+  Prediction,
+  StartedPrediction,
+  Step,
+  Usage,
+  UsageGroup,
+} from "./types.ts";
 import { type Poll, type PollHeaders, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
 
 export type StepBody = {
@@ -20,7 +30,7 @@ const nameOf = (step: Step) =>
 export function generationMethods(settings: Settings) {
   /** The ETag and Retry-After that came with each returned prediction, for waitFor. */
   const pollHeaders = new WeakMap<Prediction, PollHeaders>();
-  const remember = ({ data, etag, retryAfterSeconds }: Outcome<Prediction>): Prediction => {
+  const remember = <P extends Prediction>({ data, etag, retryAfterSeconds }: Outcome<P>): P => {
     pollHeaders.set(data, { etag, retryAfterSeconds });
     return data;
   };
@@ -45,12 +55,15 @@ export function generationMethods(settings: Settings) {
     models: async (options: CallOptions = {}): Promise<ModelList> =>
       (await operate("listModels", {}, options, settings)).data,
 
-    /** Starts a step. A repetition with the same idempotencyKey returns the same prediction and costs nothing. */
+    /**
+     * Starts a step. A repetition with the same idempotencyKey returns the same prediction and costs nothing. With `count` it starts
+     * several takes, and `predictions` of the first has them all.
+     */
     generate: async <S extends Step>(
       step: S,
       json: StepBody[S],
       { wait, ...options }: StartOptions & HoldOptions = {},
-    ): Promise<Prediction> => {
+    ): Promise<StartedPrediction> => {
       const id = `start${nameOf(step)}` as const;
       return remember(await operate(id, {}, { ...options, ...hold(wait), json }, settings));
     },

@@ -1,3 +1,4 @@
+import { elementMethods } from "./elements.ts";
 import { filmMethods } from "./films.ts";
 import { generationMethods } from "./generation.ts";
 import { projectMethods } from "./projects.ts";
@@ -21,12 +22,16 @@ export type { KeyframeOptions } from "./settings.ts";
 export type {
   Balance,
   Cost,
+  CreatedShare,
   CreatedWebhook,
   Credit,
   Delivery,
   DeliveryPage,
+  Element,
+  ElementPage,
   Estimate,
   Film,
+  FilmEstimate,
   FilmPage,
   FilmWithShots,
   ListedProject,
@@ -42,10 +47,16 @@ export type {
   Project,
   ProjectPage,
   ProjectWithPredictions,
+  Share,
+  SharedFilm,
+  SharedShot,
   Shot,
+  StartedFilm,
+  StartedPrediction,
   Step,
   Usage,
   UsageGroup,
+  UsedElement,
   Webhook,
 } from "./types.ts";
 export type { PredictionRef, WaitOptions } from "./wait-for.ts";
@@ -54,6 +65,8 @@ export type KeyframeClient = ReturnType<typeof projectMethods> &
   ReturnType<typeof generationMethods> & {
     /** Ordered shots, each a project. */
     films: ReturnType<typeof filmMethods>;
+    /** Characters, places, props and styles that return in several shots. */
+    elements: ReturnType<typeof elementMethods>;
     /** Endpoints and their deliveries. With the project's secret key as token (on a server): the service-wide ones. */
     webhooks: ReturnType<typeof webhookMethods>;
   };
@@ -69,6 +82,7 @@ export function createKeyframeClient(options: KeyframeOptions): KeyframeClient {
     ...projectMethods(settings),
     ...generationMethods(settings),
     films: filmMethods(settings),
+    elements: elementMethods(settings),
     webhooks: webhookMethods(settings),
   };
 }

@@ -40,6 +40,7 @@ export function requestOf<Id extends OperationId>(
 ): Call {
   const [method, at] = ROUTES[id];
   const { json, bytes, signal } = input;
+  const { token } = path as Record<string, string | undefined>; // of the paths that need no session, and of no other
   const headers = { ...input.headers };
   if (json !== undefined) headers["content-type"] = "application/json";
   if (bytes !== undefined) headers["content-type"] = "application/octet-stream";
@@ -50,6 +51,7 @@ export function requestOf<Id extends OperationId>(
     path: fill(at, path) + queryOf(input.query ?? {}),
     headers,
     ...(body === undefined ? {} : { body }),
+    ...(token === undefined ? {} : { pathToken: token }),
     limitMs: input.limitMs ?? requestTimeoutMs,
     signal,
   };

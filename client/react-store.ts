@@ -2,7 +2,16 @@ import { throwIfAborted } from "./clock.ts";
 import { hasEnded } from "./endings.ts";
 import type { KeyframeClient } from "./index.ts";
 import { SharedReads } from "./shared-read.ts";
-import type { Film, FilmWithShots, ModelList, Prediction, Project, ProjectWithPredictions, Usage } from "./types.ts";
+import type {
+  Element,
+  Film,
+  FilmWithShots,
+  ModelList,
+  Prediction,
+  Project,
+  ProjectWithPredictions,
+  Usage,
+} from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
 export type Store = ReturnType<typeof createStore>;
@@ -55,22 +64,29 @@ function createStore(client: KeyframeClient) {
     }
   });
 
-  function readContextAgain(changed: Film | Project | Prediction): void {
+  function readContextAgain(changed: Film | Project | Prediction | Element): void {
+    if ("elementId" in changed) for (const project of projects.all()) project.readAgain(); // its takes are outdated
     if ("projectId" in changed) projects.get(changed.projectId)?.readAgain();
     for (const film of films.all()) film.readAgain();
     if ("predictionId" in changed) for (const sums of usage.all()) sums.readAgain();
   }
 
+  const show = (changed: Film | Project | Prediction | Element): void => {
+    if ("predictionId" in changed) {
+      projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
+      predictions.get(changed)?.readAgain();
+    }
+    readContextAgain(changed);
+  };
+
   /** Refetches what is mounted after this call. */
   const shown =
-    <Args extends unknown[], Answer extends Film | Project | Prediction>(call: (...args: Args) => Promise<Answer>) =>
+    <Args extends unknown[], Answer extends Film | Project | Prediction | Element>(
+      call: (...args: Args) => Promise<Answer>,
+    ) =>
     async (...args: Args): Promise<Answer> => {
       const answer = await call(...args);
-      if ("predictionId" in answer) {
-        projects.get(answer.projectId)?.change((project) => withPrediction(project, answer));
-        predictions.get(answer)?.readAgain();
-      }
-      readContextAgain(answer);
+      show(answer);
       return answer;
     };
 
@@ -83,7 +99,17 @@ function createStore(client: KeyframeClient) {
     createProject: shown(client.createProject),
     changeProject: shown(client.changeProject),
     deleteProject: shown(client.deleteProject),
-    films: { ...client.films, change: shown(client.films.change), delete: shown(client.films.delete) },
+    elements: { ...client.elements, change: shown(client.elements.change), delete: shown(client.elements.delete) },
+    films: {
+      ...client.films,
+      change: shown(client.films.change),
+      delete: shown(client.films.delete),
+      generate: async (...args) => {
+        const started = await client.films.generate(...args);
+        started.predictions.forEach(show);
+        return started;
+      },
+    },
   };
   return { keyframe, models, usage, films, projects, predictions };
 }

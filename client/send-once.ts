@@ -9,6 +9,8 @@ export type Call = {
   path: string;
   headers: Record<string, string>;
   body?: string | Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
+  /** A token in the path that takes the place of the session's. */
+  pathToken?: string;
   /** How long it may take, in ms. */
   limitMs: number;
   signal: AbortSignal | undefined;
@@ -27,11 +29,11 @@ export function sendOnce(call: Call, settings: Settings): Promise<Answer> {
       ? new KeyframeError("no_token", NO_TOKEN_IN_TIME)
       : new KeyframeError("network", `No answer arrived within ${Math.round(ms / 1000)} s. Try again.`);
   return within({ clock, ms, signal: call.signal, timeoutError }, async (signal) => {
-    const token = await askForToken(settings);
+    const token = call.pathToken ?? (await askForToken(settings));
     asksForToken = false;
     if (token === null) throw new KeyframeError("unauthorized", "You are not signed in. Sign in and try again.");
     const response = await request(call, token, signal, settings);
-    if (response.status !== 401) return await read(response, call, token, settings);
+    if (response.status !== 401 || call.pathToken !== undefined) return await read(response, call, token, settings);
     asksForToken = true;
     const fresh = await askForToken(settings);
     asksForToken = false;
@@ -57,11 +59,15 @@ async function askForToken({ getToken }: Settings): Promise<string | null> {
 }
 
 async function request(call: Call, token: string, signal: AbortSignal, settings: Settings): Promise<Response> {
-  const { method, path, headers, body } = call;
+  const { method, path, headers, body, pathToken } = call;
   return await settings
     .fetch(settings.base + path, {
       method,
-      headers: { ...headers, ...settings.headers, authorization: `Bearer ${token}` },
+      headers: {
+        ...headers,
+        ...settings.headers,
+        ...(pathToken === undefined ? { authorization: `Bearer ${token}` } : {}),
+      },
       ...(body === undefined ? {} : { body }),
       // With our own If-None-Match a browser bypasses its cache, and its cache of preflights: each poll would cost two requests. The
       // service's answers are no-store, so force-cache finds nothing stale. Only on a page: Cloudflare Workers refuse it, and Next.js would
@@ -87,7 +93,7 @@ async function read(response: Response, call: Call, token: string, settings: Set
 const networkError = ({ method, path }: Call, error: unknown, token: string): KeyframeError =>
   new KeyframeError(
     "network",
-    `No complete answer to ${method} ${path.split("?")[0]}. Check the connection and the url.`,
+    `No complete answer to ${method} ${path.split("?")[0]?.replaceAll(token, "…")}. Check the connection and the url.`,
     {
       cause: sentence(error).replaceAll(token, "…"),
     },

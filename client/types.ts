@@ -33,7 +33,7 @@ type Controls = {
   negativePrompt: string;
   /**
    * Where a video starts, or whose look a last frame keeps: a first or last frame of any of the caller's projects. Default: the selected
-   * one, else the latest. Null for a last frame: none.
+   * one, else the latest. Null: none; a video is then made from the text and the reference images.
    */
   firstFramePredictionId: string;
   /** An uploaded image, instead of firstFramePredictionId. */
@@ -46,6 +46,8 @@ type Controls = {
   referenceImagePaths: string[];
   /** One image, instead of referenceImagePaths. */
   referenceImagePath: string;
+  /** In a start: as `input` of an answer has them, to repeat it. */
+  elements: UsedElement[];
   /** Width to height. Default: the project's. */
   aspectRatio: string;
   resolution: string;
@@ -55,7 +57,10 @@ type Controls = {
   audio: boolean;
   seed: number;
 };
-type AlwaysSet = "prompt" | "referenceImagePaths";
+type AlwaysSet = "prompt" | "referenceImagePaths" | "elements";
+
+/** An element as it was when a prediction was started. */
+export type UsedElement = Pick<Element, "elementId" | "updatedAt" | "name" | "text" | "imagePaths">;
 
 /** What a prediction was made with, defaults included; null: not set. A frame may be deleted since. */
 export type PredictionInput = Pick<Controls, AlwaysSet> & {
@@ -74,7 +79,10 @@ export type ModelControl = {
   default?: Value | undefined;
   /** For texts: the maximum, in characters. */
   maxLength?: number | undefined;
+  /** The model makes nothing without this image. */
   required?: boolean | undefined;
+  /** For referenceImages: the frames of a video count towards max. */
+  countsFrames?: boolean | undefined;
   /** Controls that must be used too. */
   needs?: string[] | undefined;
   /** Controls that cannot be used with it. */
@@ -218,8 +226,10 @@ export type Prediction = {
   input: PredictionInput;
   /** Its owner has hidden it: lists leave it out. */
   hidden: boolean;
-  /** A frame that it was made with was deleted, or is no longer the one that its project shows. */
+  /** A frame that it was made with was deleted, or is no longer the one that its project shows; or an element has changed. */
   outdated: boolean;
+  /** The elements that it was made with and that have changed since. */
+  changedElements: { elementId: string; name: string; changed: ("name" | "text" | "imagePaths" | "deleted")[] }[];
   /** How often it was submitted to the provider. */
   attempt: number;
   /** The cost of all its submits to the provider. Null after 13 months. */
@@ -233,6 +243,9 @@ export type Prediction = {
   error: { code: string; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
 };
 
+/** `predictions`: all takes, if the start had `count`. */
+export type StartedPrediction = Prediction & { predictions?: Prediction[] | undefined };
+
 export type Project = {
   projectId: string;
   title: string;
@@ -244,6 +257,8 @@ export type Project = {
   aspectRatio: string;
   /** The film whose shot it is; null: none. */
   filmId: string | null;
+  /** The elements that it is made with; null: those of its film. */
+  elementIds: string[] | null;
   /** The selected take of each step; the next video and last frame are made from the selected frames. Null: the latest that succeeded. */
   selected: Record<Step, string | null>;
   createdAt: string;
@@ -270,13 +285,59 @@ export type Film = {
   description: string;
   /** Its shots, in order. */
   projectIds: string[];
+  /** Its cast: the elements that its shots are made with. */
+  elementIds: string[];
   createdAt: string;
-  /** Updated when the texts, the shots or their order change. */
+  /** Updated when the texts, the cast, the shots or their order change. */
   updatedAt: string;
 };
 export type Shot = Project & { takes: ShownTakes };
 export type FilmWithShots = Film & { shots: Shot[] };
+/** In the order of the shots. Empty: none lacks the step. */
+export type StartedFilm = { predictions: Prediction[] };
+/** The amounts are of all shots that can start, together. */
+export type FilmEstimate = Omit<Estimate, "model" | "requestedModel"> & {
+  /** The shots that lack the step, in order. `error`: why one cannot start. */
+  shots: (Pick<Estimate, "estimateMicros" | "atMostMicros"> & {
+    projectId: string;
+    model: string | null;
+    error: { code: string; message: string } | null;
+  })[];
+};
 export type FilmPage = { films: Film[]; nextCursor: string | null };
+
+/** What returns in several shots. */
+export type Element = {
+  elementId: string;
+  kind: "character" | "place" | "prop" | "style";
+  /** A prompt names it as `@name`. */
+  name: string;
+  /** What it looks like: in the prompt of a start that uses it. */
+  text: string;
+  /** At most eight uploads: references of a start that uses it. */
+  imagePaths: string[];
+  createdAt: string;
+  updatedAt: string;
+};
+export type ElementPage = { elements: Element[]; nextCursor: string | null };
+/** A link to a film. */
+export type Share = {
+  shareId: string;
+  filmId: string;
+  createdAt: string;
+  /** When the link ends; null: when it is revoked. */
+  expiresAt: string | null;
+};
+/** `token` is answered once. */
+export type CreatedShare = Share & { token: string };
+
+/** What a link shows. */
+export type SharedFilm = { title: string; shots: SharedShot[] };
+export type SharedShot = {
+  title: string;
+  /** Null: the shot has no video yet. */
+  video: Pick<Output, "url" | "contentType" | "width" | "height" | "durationSeconds" | "expiresAt"> | null;
+};
 
 export type EventType =
   | "project.created"
@@ -363,12 +424,20 @@ type Start<Absent extends keyof Controls = never> = {
   projectId: string;
   /** Default: the default of the step. A model that is named is never replaced by another. */
   model?: string | undefined;
+  /** Default: the project's, else those that the prompt names as `@name`, else all of its film. Empty: none. */
+  elementIds?: string[] | null | undefined;
+  /** How many takes (1 to 8), all or none. With a seed, each has the next one. */
+  count?: number | undefined;
 } & { [Name in keyof Controls]?: (Name extends Absent ? null : Controls[Name] | null) | undefined };
 type LastFrame = "lastFramePredictionId" | "lastFrameImagePath";
 type StartFirstFrame = Start<
   "firstFramePredictionId" | "firstFrameImagePath" | LastFrame | "durationSeconds" | "audio"
 >;
 type StartLastFrame = Start<LastFrame | "durationSeconds" | "audio">;
+type StartFilm = Omit<Start, "projectId" | "count"> & {
+  /** Only these shots, if they lack the step. Default: all that lack it, at most the first 60. */
+  projectIds?: string[] | undefined;
+};
 type Endpoint = {
   description?: string | undefined;
   eventTypes?: EventType[] | undefined;
@@ -387,6 +456,7 @@ export type Operations = {
       aspectRatio?: string | undefined;
       /** Adds it to this film, as the last shot. */
       filmId?: string | undefined;
+      elementIds?: string[] | null | undefined;
     };
     answer: Project;
   };
@@ -408,6 +478,8 @@ export type Operations = {
       aspectRatio?: string | undefined;
       /** Moves it to this film, as the last shot; null: out of its film. */
       filmId?: string | null | undefined;
+      /** Null: those of its film. */
+      elementIds?: string[] | null | undefined;
       /** An omitted step stays as it is. */
       selected?: { [S in Step]?: string | null | undefined } | undefined;
     };
@@ -426,7 +498,10 @@ export type Operations = {
   };
   changePrediction: { body: { hidden: boolean }; answer: Prediction };
   deletePrediction: { answer: Prediction };
-  createFilm: { body: { title: string; description?: string | undefined }; answer: Film };
+  createFilm: {
+    body: { title: string; description?: string | undefined; elementIds?: string[] | undefined };
+    answer: Film;
+  };
   listFilms: { query: Page; answer: FilmPage };
   readFilm: { answer: FilmWithShots };
   changeFilm: {
@@ -435,15 +510,33 @@ export type Operations = {
       description?: string | undefined;
       /** The whole list: a project that is not in it leaves the film. */
       projectIds?: string[] | undefined;
+      elementIds?: string[] | undefined;
     };
     answer: Film;
   };
   deleteFilm: { query: { projects?: "delete" | undefined }; answer: Film };
+  createElement: {
+    body: { [Name in "kind" | "text" | "imagePaths"]?: Element[Name] | undefined } & Pick<Element, "name">;
+    answer: Element;
+  };
+  listElements: { query: Page; answer: ElementPage };
+  readElement: { answer: Element };
+  changeElement: {
+    body: { [Name in "kind" | "name" | "text" | "imagePaths"]?: Element[Name] | undefined };
+    answer: Element;
+  };
+  deleteElement: { answer: Element };
+  shareFilm: { body: { expiresAt?: string | undefined }; answer: CreatedShare };
+  listShares: { answer: { shares: Share[] } };
+  revokeShare: { answer: Share };
+  readShared: { answer: SharedFilm };
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
-  startFirstFrame: { body: StartFirstFrame; answer: Prediction };
-  startLastFrame: { body: StartLastFrame; answer: Prediction };
-  startVideo: { body: Start; answer: Prediction };
+  startFilm: { body: StartFilm; answer: StartedFilm };
+  estimateFilm: { body: StartFilm; answer: FilmEstimate };
+  startFirstFrame: { body: StartFirstFrame; answer: StartedPrediction };
+  startLastFrame: { body: StartLastFrame; answer: StartedPrediction };
+  startVideo: { body: Start; answer: StartedPrediction };
   estimateFirstFrame: { body: StartFirstFrame; answer: Estimate };
   estimateLastFrame: { body: StartLastFrame; answer: Estimate };
   estimateVideo: { body: Start; answer: Estimate };

@@ -17,6 +17,7 @@ import { readStackOptions, STACK_OPTIONS, type StackOptions } from "../local/sta
 const HELP = `npm run demo -- [options]   a shot from project to video, as a new user would make it
 
   --shots N     a film of N shots (1 to 20), each starting on the last frame of the one before
+  --cast        with --shots: two characters and a place that return in each shot
   --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
   --port N      the port of a stack that is started (default 54321; 0: any free one)
   --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
@@ -32,6 +33,7 @@ type Outcome = { ok: boolean; url: string | null; ms: number; steps: Stage[]; er
 
 async function main(): Promise<number> {
   const {
+    cast,
     frame,
     json,
     shots: text,
@@ -41,17 +43,19 @@ async function main(): Promise<number> {
     options: {
       ...STACK_OPTIONS,
       shots: { type: "string" },
+      cast: { type: "boolean", default: false },
       frame: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
     },
   }).values;
   const options = readStackOptions(given, (name) => Deno.env.get(name));
   const shots = text === undefined ? undefined : readNumber("shots", text, 1, 20);
+  if (cast && shots === undefined) throw new Error("--cast is for a film: add --shots N.");
   const signal = stopSignals();
   const start = performance.now();
   const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
   try {
-    await perform(options, { onlyFrame: frame, shots }, outcome, signal);
+    await perform(options, { onlyFrame: frame, shots, withCast: cast }, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
@@ -66,7 +70,7 @@ async function main(): Promise<number> {
 /** Fills in the outcome. Throws at the first failure, after stopping its own stack. */
 async function perform(
   options: StackOptions,
-  wanted: Pick<DemoOptions, "onlyFrame" | "shots">,
+  wanted: Pick<DemoOptions, "onlyFrame" | "shots" | "withCast">,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<void> {

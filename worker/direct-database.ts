@@ -9,6 +9,9 @@ export const SET_RETURNING: ReadonlySet<string> = new Set(["claim_predictions"])
 
 const LIFETIME_SECONDS = 3_600;
 
+/** Below the minutes after which networks drop idle connections without a word. By default it is two hours. */
+const KEEP_ALIVE_MS = 60_000;
+
 /** As the Data API acts with the secret key. The role of the URL must be a member. */
 const ROLE = "service_role";
 
@@ -30,19 +33,32 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   });
   // A connection that was lost, idle or in a call: the call rejects, the next one opens another.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => void client.on("error", () => undefined));
+
+  /** A pooler or Postgres may have closed an idle connection just now: then another one begins, because nothing was done. */
+  async function begin(mayTryAgain = true): Promise<pg.PoolClient> {
+    const client = await pool.connect();
+    try {
+      await client.query(`begin; set local role ${ROLE}; set local statement_timeout = ${statementMs}`);
+      return client;
+    } catch (error) {
+      client.release(true);
+      if (!mayTryAgain || isTimeout(error)) throw error;
+      return await begin(false);
+    }
+  }
 
   async function run(called: string, args: Record<string, unknown>): Promise<unknown> {
     const given = Object.entries(args).filter(([, value]) => value !== undefined);
     const named = given.map(([name], index) => `${name} => $${index + 1}`).join(", ");
     const text = `select to_json(answer) from keyframe_worker.${called}(${named}) answer`;
     const values = given.map(([, value]) => toParameter(value));
-    const client = await pool.connect();
+    const client = await begin();
     try {
-      await client.query(`begin; set local role ${ROLE}; set local statement_timeout = ${statementMs}`);
       const { rows } = await client.query<[unknown]>({ text, values, rowMode: "array" });
       await client.query("commit");
       client.release();
@@ -67,6 +83,9 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
     });
   return { call, end: () => pool.end() };
 }
+
+/** The driver's, after timeoutMs: a second try would take as long. */
+const isTimeout = (error: unknown) => error instanceof Error && error.message === "Query read timeout";
 
 /** A parameter has the type that the function declares: JSON for an object. */
 function toParameter(value: unknown): string | null {

@@ -1,9 +1,10 @@
 import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
-import { createCallDatabase } from "../shared/platform/call-database.ts";
+import { type CallDatabase, createCallDatabase } from "../shared/platform/call-database.ts";
 import { createLog, describeError } from "../shared/platform/log.ts";
 import { createDeliver } from "../supabase/functions/keyframe-deliver/create-worker.ts";
 import { DATABASE_TIMEOUT_MS } from "../supabase/functions/keyframe-deliver/lanes/lanes.ts";
 import { createGenerate } from "../supabase/functions/keyframe-generate/create-worker.ts";
+import { createSettingsCheck, type Way } from "./check-settings.ts";
 import { createDirectDatabase } from "./direct-database.ts";
 import { serveHealth } from "./health.ts";
 import { readWorkerSettings, type WorkerName } from "./settings.ts";
@@ -31,6 +32,7 @@ const DELIVER_DATABASE = { connections: 1, statementMs: 4_000, timeoutMs: DATABA
 const AGAIN_AFTER_MS = 1_000;
 const INTERRUPTED = 130;
 
+type DataApi = { SUPABASE_URL: string; SUPABASE_SECRET_KEYS: string };
 type RunningWorker = { name: WorkerName; stay(until: AbortSignal): Promise<void>; answeredMsAgo(): number };
 
 async function main(): Promise<number> {
@@ -42,38 +44,52 @@ async function main(): Promise<number> {
   exitWhenAskedAgain(stop);
 
   const ends: (() => Promise<void>)[] = [];
-  const open = (direct: typeof GENERATE_DATABASE) => {
-    if (!(database instanceof URL)) {
-      const { SUPABASE_URL, SUPABASE_SECRET_KEYS } = database;
-      return createCallDatabase(SUPABASE_URL, SUPABASE_SECRET_KEYS, fetch, direct.timeoutMs);
-    }
-    const { call, end } = createDirectDatabase({ url: database, ...direct });
-    ends.push(end);
+  const ways: Way[] = [];
+  const open = (setting: Way["setting"], call: CallDatabase) => {
+    ways.push({ setting, call });
     return call;
   };
+  const openDataApi = ({ SUPABASE_URL, SUPABASE_SECRET_KEYS }: DataApi, timeoutMs: number) =>
+    open("SUPABASE_URL", createCallDatabase(SUPABASE_URL, SUPABASE_SECRET_KEYS, fetch, timeoutMs));
+  const openDatabase = (limits: typeof GENERATE_DATABASE) => {
+    if (!(database instanceof URL)) return openDataApi(database, limits.timeoutMs);
+    const { call, end } = createDirectDatabase({ url: database, ...limits });
+    ends.push(end);
+    return open("SUPABASE_DB_URL", call);
+  };
+  const check = createSettingsCheck(ways, log);
+  const common = { now: check.now, isProcess: true };
   const workers: RunningWorker[] = [];
   if (generate !== null) {
     const log = createLog({ function: "keyframe-generate" });
-    const callDatabase = open(GENERATE_DATABASE);
-    workers.push({
-      name: "generate",
-      ...createGenerate({ environment: generate, callDatabase, log, isProcess: true }),
-    });
+    const callDatabase = openDatabase(GENERATE_DATABASE);
+    workers.push({ name: "generate", ...createGenerate({ environment: generate, callDatabase, log, ...common }) });
+    if (database instanceof URL) openDataApi(generate, GENERATE_DATABASE.timeoutMs); // where Storage is
   }
   if (deliver !== null) {
     const log = createLog({ function: "keyframe-deliver" });
-    const callDatabase = open(DELIVER_DATABASE);
+    const callDatabase = openDatabase(DELIVER_DATABASE);
     const { KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocal } = deliver;
-    workers.push({ name: "deliver", ...createDeliver({ allowLocal, callDatabase, log, isProcess: true }) });
+    workers.push({ name: "deliver", ...createDeliver({ allowLocal, callDatabase, log, ...common }) });
   }
   if (health) serveHealth(workers, health);
-  log.info("worker_started", {
-    workers: workers.map(({ name }) => name),
-    database: database instanceof URL ? "connection" : "data_api",
-  });
-  await Promise.all(workers.map(({ stay }) => stay(stop)));
+
+  if (await check.untilPassed(stop)) {
+    log.info("worker_started", {
+      workers: workers.map(({ name }) => name),
+      database: database instanceof URL ? "connection" : "data_api",
+    });
+    const wrong = new AbortController();
+    const end = AbortSignal.any([stop, wrong.signal]);
+    void check.watch(end).catch((error) => {
+      log.error("setting_wrong", { reason: describeError(error) });
+      wrong.abort(error);
+    });
+    await Promise.all(workers.map(({ stay }) => stay(end)));
+    log.info("worker_ended");
+    wrong.signal.throwIfAborted();
+  }
   await Promise.all(ends.map((end) => end()));
-  log.info("worker_ended");
   return 0;
 }
 

@@ -1,6 +1,6 @@
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { pause } from "../../shared/platform/retry.ts";
-import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
+import type { Aim, BenchContext, Benchmark, Result, Table } from "./benchmark.ts";
 import { type LoadRequest, runLoad } from "./load.ts";
 import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";
 import { openDbos } from "./open-dbos.ts";
@@ -22,123 +22,133 @@ export const flowBenchmark: Benchmark = { name: "flow", run: measureFlow };
 /** Makes and stores so many first frames at once, each of another user; returns ms until the last is stored. */
 type Make = (atOnce: number) => Promise<number>;
 
+/** `one`: one frame, right after another. `woken`: ms of one after quiet; the others are always awake. */
+type Way = { row: string; make: Make; one: () => Promise<number>; woken: number[]; meter: CpuMeter };
+type Each<Value> = { ours: Value; dbos: Value; written: Value };
+type Size = typeof FULL;
+
+const ofEach = <Value>(ways: Each<Way>, value: (way: Way) => Value): Each<Value> => ({
+  ours: value(ways.ours),
+  dbos: value(ways.dbos),
+  written: value(ways.written),
+});
+
 async function measureFlow({ quick, openStack, progress }: BenchContext): Promise<Result> {
-  const { atOnce, warmUps, ones, manies } = quick ? QUICK : FULL;
+  const size = quick ? QUICK : FULL;
   const stack = await openStack();
-  const users = await makeUsers(stack, atOnce);
+  const users = await makeUsers(stack, size.atOnce);
   const written = await openWritten(stack);
   const dbos = await openDbos(stack).catch(async (error: unknown) => {
     await written.stop();
     throw error;
   });
   try {
-    const make = openFrames(stack, users);
-    const makeElsewhere =
-      (request: (user: BenchUser) => LoadRequest): Make =>
-      async (count) =>
+    const elsewhere = (row: string, pid: number, request: (user: BenchUser) => LoadRequest): Way => {
+      const make: Make = async (count) =>
         (await runLoad({ requests: users.slice(0, count).map(request), clients: count, count })).took;
-    const makeWritten = makeElsewhere((user) => storeWrittenFrame(written.url, user, user.projectId));
-    const makeDbos = makeElsewhere((user) => storeDbosFrame(dbos.url, user, user.projectId));
-    // Until each of the gateway's connections has planned each statement.
-    for (let round = 0; round < warmUps; round++) for (const each of [make, makeDbos, makeWritten]) await each(atOnce);
-    const awake = async () => {
-      await make(1);
-      return await make(1);
+      return { row, make, one: () => make(1), woken: [], meter: new CpuMeter(stack.sql, [pid], false) };
     };
-    const one = await measureInTurn(
-      { ours: awake, dbos: () => makeDbos(1), written: () => makeWritten(1) },
-      ones,
-      (text) => progress(`one, ${text}`),
-    );
-    const woken: number[] = [];
-    for (let time = 0; time < Math.ceil(ones / 3); time++) {
-      await pause(QUIET_MS);
-      woken.push(await make(1));
-    }
-    const pids = FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []);
-    const meters = {
-      ours: new CpuMeter(stack.sql, pids),
-      dbos: new CpuMeter(stack.sql, [dbos.pid]),
-      written: new CpuMeter(stack.sql, [written.pid]),
-    };
-    const perSecond = async (make: Make) => (atOnce / (await make(atOnce))) * 1000;
-    const many = await measureInTurn(
-      {
-        ours: () => meters.ours.during(atOnce, () => perSecond(make)),
-        dbos: () => meters.dbos.during(atOnce, () => perSecond(makeDbos)),
-        written: () => meters.written.during(atOnce, () => perSecond(makeWritten)),
-      },
-      manies,
-      (text) => progress(`${atOnce} at once, ${text}`),
-    );
-    const aims: Aim[] = [
-      { name: "one, right after another: ms ÷ DBOS'", value: ratioOf(one.ours, one.dbos), atMost: 1.2 },
-      {
-        name: "one, right after another: ms ÷ the written function's",
-        value: ratioOf(one.ours, one.written),
-        atMost: 1.5,
-      },
-      { name: `${atOnce} at once: per second ÷ DBOS'`, value: ratioOf(many.ours, many.dbos), atLeast: 1 },
-      {
-        name: `${atOnce} at once: per second ÷ the written function's`,
-        value: ratioOf(many.ours, many.written),
-        atLeast: 0.9,
-      },
-    ];
-    const { cost } = meters.ours;
-    const cpu = (whose: keyof typeof meters, of: keyof Cpu) => meters[whose].rounds.map((round) => round[of]);
-    if (cost)
-      aims.push(
-        {
-          name: "processor time of Postgres for one: ms ÷ DBOS'",
-          value: ratioOf(cpu("ours", "postgres"), cpu("dbos", "postgres")),
-          atMost: 0.9,
-        },
-        { name: "processor time of Postgres for one, ms", value: spreadOf(cpu("ours", "postgres")), atMost: 10 },
-        {
-          name: "processor time of the functions for one: ms ÷ DBOS' process",
-          value: ratioOf(cpu("ours", "functions"), cpu("dbos", "functions")),
-          atMost: 1,
-        },
-      );
-    const row = (name: string, whose: keyof typeof meters, quiet: number[]) => {
-      const { cost } = meters[whose];
-      const wokenMs = quiet.length > 0 ? spreadOf(quiet) : null;
-      const cells = [
-        spreadOf(one[whose]),
-        wokenMs,
-        spreadOf(many[whose]),
-        cost?.postgres ?? null,
-        cost?.functions ?? null,
-      ];
-      return { name, cells };
-    };
-    return {
-      aims,
-      tables: [
-        {
-          caption: "first frames, from start to stored",
-          columns: [
-            "one, ms",
-            "one after quiet, ms",
-            `${atOnce} at once, per second`,
-            "Postgres, ms",
-            "its process, ms",
-          ],
-          rows: [
-            row("Keyframe", "ours", woken),
-            row("DBOS", "dbos", []),
-            row("the written function, which loses what it has when it ends", "written", []),
-          ],
-        },
-      ],
-      ...(cost
-        ? { costs: [{ name: "a first frame, from start to stored", ...cost }], figures: { frameMs: cost.postgres } }
-        : {}),
-    };
+    return await compareWays(size, progress, {
+      ours: openKeyframe(stack, users),
+      dbos: elsewhere("DBOS", dbos.pid, (user) => storeDbosFrame(dbos.url, user, user.projectId)),
+      written: elsewhere("the written function, which loses what it has when it ends", written.pid, (user) =>
+        storeWrittenFrame(written.url, user, user.projectId),
+      ),
+    });
   } finally {
     await Promise.all([written.stop(), dbos.stop()]);
   }
+}
+
+function openKeyframe(stack: BenchStack, users: BenchUser[]): Way {
+  const make = openFrames(stack, users);
+  const one = async () => {
+    await make(1); // wakes it
+    return await make(1);
+  };
+  const pids = FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []);
+  return { row: "Keyframe", make, one, woken: [], meter: new CpuMeter(stack.sql, pids, false) };
+}
+
+async function compareWays(
+  { atOnce, warmUps, ones, manies }: Size,
+  progress: BenchContext["progress"],
+  ways: Each<Way>,
+): Promise<Result> {
+  // Until each of the gateway's connections has planned each statement.
+  for (let round = 0; round < warmUps; round++) for (const { make } of Object.values(ways)) await make(atOnce);
+  const one = await measureInTurn(
+    ofEach(ways, (way) => way.one),
+    ones,
+    (text) => progress(`one, ${text}`),
+  );
+  for (let time = 0; time < Math.ceil(ones / 3); time++) {
+    await pause(QUIET_MS);
+    ways.ours.woken.push(await ways.ours.make(1));
+  }
+  const perSecond = async (make: Make) => (atOnce / (await make(atOnce))) * 1000;
+  const many = await measureInTurn(
+    ofEach(
+      ways,
+      ({ make, meter }) =>
+        () =>
+          meter.during(atOnce, () => perSecond(make)),
+    ),
+    manies,
+    (text) => progress(`${atOnce} at once, ${text}`),
+  );
+  const { cost } = ways.ours.meter;
+  return {
+    aims: listAims(atOnce, one, many, ways),
+    tables: [tableOf(atOnce, one, many, ways)],
+    ...(cost
+      ? { costs: [{ name: "a first frame, from start to stored", ...cost }], figures: { frameMs: cost.postgres } }
+      : {}),
+  };
+}
+
+type Measured = Each<number[]>;
+
+function listAims(atOnce: number, one: Measured, many: Measured, ways: Each<Way>): Aim[] {
+  const toDbos = ({ ours, dbos }: Measured) => ratioOf(ours, dbos);
+  const toWritten = ({ ours, written }: Measured) => ratioOf(ours, written);
+  const aims: Aim[] = [
+    { name: "one, right after another: ms ÷ DBOS'", value: toDbos(one), atMost: 1.2 },
+    { name: "one, right after another: ms ÷ the written function's", value: toWritten(one), atMost: 1.5 },
+    { name: `${atOnce} at once: per second ÷ DBOS'`, value: toDbos(many), atLeast: 1 },
+    { name: `${atOnce} at once: per second ÷ the written function's`, value: toWritten(many), atLeast: 0.9 },
+  ];
+  if (ways.ours.meter.cost === null) return aims;
+  const cpu = (of: keyof Cpu) => ofEach(ways, ({ meter }) => meter.rounds.map((round) => round[of]));
+  const [postgres, functions] = [cpu("postgres"), cpu("functions")];
+  const time = "processor time of";
+  return [
+    ...aims,
+    { name: `${time} Postgres for one: ms ÷ DBOS'`, value: toDbos(postgres), atMost: 0.9 },
+    { name: `${time} Postgres for one, ms`, value: spreadOf(postgres.ours), atMost: 10 },
+    { name: `${time} the functions for one: ms ÷ DBOS' process`, value: toDbos(functions), atMost: 1 },
+  ];
+}
+
+function tableOf(atOnce: number, one: Measured, many: Measured, ways: Each<Way>): Table {
+  const rowOf = (whose: keyof Measured) => {
+    const { row: name, woken, meter } = ways[whose];
+    const quiet = woken.length > 0 ? spreadOf(woken) : null;
+    const { postgres = null, functions = null } = meter.cost ?? {};
+    return { name, cells: [spreadOf(one[whose]), quiet, spreadOf(many[whose]), postgres, functions] };
+  };
+  const columns = [
+    "one, ms",
+    "one after quiet, ms",
+    `${atOnce} at once, per second`,
+    "Postgres, ms",
+    "its process, ms",
+  ];
+  return {
+    caption: "first frames, from start to stored",
+    columns,
+    rows: [rowOf("ours"), rowOf("dbos"), rowOf("written")],
+  };
 }
 
 /** Through the API, each frame in the project of another user. Polls the table, which costs less than the API. */
@@ -153,7 +163,7 @@ export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[]
     const began = performance.now();
     const asked = runLoad({ requests, clients: atOnce, count: atOnce });
     const stored = async () => {
-      // The polls count as processor time of Postgres, so most read one entry of a small index.
+      // Most read one entry of a small index: they take a processor from what is measured.
       const active =
         await sql`select from keyframe.predictions where admitted_at is not null and completed_at is null limit 1`;
       if (active.length > 0) return false;

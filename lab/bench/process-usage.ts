@@ -49,12 +49,15 @@ export type Cpu = { postgres: number; functions: number };
 export class CpuMeter {
   readonly #sql: postgres.Sql;
   readonly #pids: number[];
+  readonly #countsOwn: boolean;
   /** Empty off Linux, and for a Postgres elsewhere. */
   readonly rounds: Cpu[] = [];
 
-  constructor(sql: postgres.Sql, pids: number[]) {
+  /** `countsOwn`: whether what the benchmark itself asks Postgres through `sql` counts. */
+  constructor(sql: postgres.Sql, pids: number[], countsOwn = true) {
     this.#sql = sql;
     this.#pids = pids;
+    this.#countsOwn = countsOwn;
   }
 
   /** A round of `work`, which does `count` of them. */
@@ -79,12 +82,14 @@ export class CpuMeter {
 
   /** Of Postgres: its main process, with children that live and that have ended. */
   async #read(): Promise<Cpu | null> {
-    const [row] = await this.#sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
-    const backend = row && (await readStat(row.pid));
+    const own = await this.#sql<{ pid: number }[]>`
+      select pid from pg_stat_activity where application_name = current_setting('application_name')`;
+    const backend = own[0] && (await readStat(own[0].pid));
     const main = backend && (await readStat(backend.parent));
     if (!main) return null;
     let postgres = main.own + main.ended;
     for await (const { name } of Deno.readDir("/proc")) {
+      if (!this.#countsOwn && own.some(({ pid }) => String(pid) === name)) continue;
       const stat = /^\d+$/.test(name) ? await readStat(Number(name)) : null;
       if (stat?.parent === backend.parent) postgres += stat.own;
     }

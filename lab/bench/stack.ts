@@ -18,7 +18,11 @@ export async function openBenchStack(
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
   const stack = await startStack({ ...options, dataDir, port: 0, simulator });
-  const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
+  const sql = postgres(stack.databaseUrl, {
+    max: 4,
+    onnotice: () => undefined,
+    connection: { application_name: "keyframe-bench" },
+  });
   const stop = async () => {
     await sql.end({ timeout: 1 });
     await stack.stop();

@@ -12,6 +12,9 @@ const MAX_OPEN = 20;
 const PAIR_APART_MS = 50;
 const PAIR_CANCELED = 0.4;
 
+/** The share of starts that ask for several takes. */
+const SEVERAL = 0.08;
+
 /** A model whose price depends on its input and output. */
 const BY_MEGAPIXEL = "black-forest-labs/flux-2-pro";
 
@@ -69,21 +72,32 @@ function projectActions(user: User, world: World) {
       ...(reference === undefined ? {} : { referenceImagePath: reference }),
       ...(frame === undefined ? {} : { firstFramePredictionId: frame }),
       ...(model === undefined ? {} : { model }),
+      ...(given === undefined && random.chance(SEVERAL) ? { count: random.whole(2, 4) } : {}),
     };
-    const repeat = () => client.generate(step, body, { idempotencyKey: key });
-    const entry: Start = {
-      ...{ key, owner_id: user.userId, project_id: projectId, prompt, reference: reference ?? null },
-      ...{ prediction_id: null, refusal: null, repeat },
+    const repeat = async () => {
+      const { predictions, ...first } = await client.generate(step, body, { idempotencyKey: key });
+      return predictions ?? [first];
     };
-    ledger.starts.push(entry);
+    const entries = Array.from(
+      { length: body.count ?? 1 },
+      (_, at): Start => ({
+        ...{ key, owner_id: user.userId, project_id: projectId, prompt, reference: reference ?? null },
+        ...{ prediction_id: null, refusal: null, repeat: async () => (await repeat())[at]?.predictionId ?? null },
+      }),
+    );
+    ledger.starts.push(...entries);
     try {
-      const made = await twice(user, world, key, "prediction", repeat, ({ predictionId }) => predictionId);
-      const { predictionId } = made;
-      entry.prediction_id = predictionId;
-      user.open.set(predictionId, { projectId, predictionId, step });
-      recordStatus(user, world, made);
+      const made = await twice(user, world, key, "prediction", repeat, (all) =>
+        all.map(({ predictionId }) => predictionId).join(),
+      );
+      for (const [at, one] of made.entries()) {
+        const { predictionId } = one;
+        Object.assign(entries[at] ?? {}, { prediction_id: predictionId });
+        user.open.set(predictionId, { projectId, predictionId, step });
+        recordStatus(user, world, one);
+      }
     } catch (error) {
-      if (!isUnanswered(error)) entry.refusal = codeOf(error);
+      if (!isUnanswered(error)) for (const entry of entries) entry.refusal = codeOf(error);
       throw error;
     }
   };

@@ -44,7 +44,7 @@ const JUMP_EVERY_MS = 700;
  * Writes a module that moves Date, for --preload, and returns its path. Timers and performance.now() stay right, as on
  * a machine whose clock is set.
  */
-async function writeClock(dataDir: string, { aheadMs, jumps = false }: WrongClock): Promise<string> {
+export async function writeClock(dataDir: string, { aheadMs, jumps = false }: WrongClock): Promise<string> {
   const file = join(dataDir, `clock-${aheadMs}-${jumps}.js`);
   await Deno.writeTextFile(
     file,

@@ -43,7 +43,8 @@ export async function settleStarts({ starts }: Ledger): Promise<number> {
   for (const start of open) {
     for (let tries = 1; start.prediction_id === null && start.refusal === null; tries++) {
       try {
-        start.prediction_id = (await start.repeat()).predictionId;
+        start.prediction_id = await start.repeat();
+        if (start.prediction_id === null) start.refusal = "deleted";
       } catch (error) {
         if (!isUnanswered(error)) start.refusal = codeOf(error);
         else if (tries === TRIES) throw error;

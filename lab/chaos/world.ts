@@ -49,7 +49,7 @@ export type World = {
   ledger: Ledger;
 };
 
-/** A start as its user knows it. One with neither prediction nor refusal is unanswered: it may have been accepted. */
+/** A start as its user knows it; one for each take. One with neither prediction nor refusal is unanswered: it may have been accepted. */
 export type Start = {
   key: string;
   owner_id: string;
@@ -59,8 +59,8 @@ export type Start = {
   reference: string | null;
   prediction_id: string | null;
   refusal: string | null;
-  /** Repeats it with the same key. */
-  repeat(): Promise<{ predictionId: string }>;
+  /** Repeats it with the same key; null when another take has been deleted since. */
+  repeat(): Promise<string | null>;
 };
 
 /** A credit of a user as the server that adds it knows it. */

@@ -45,8 +45,12 @@ export function openPool(options: LiteOptions): Pool {
       types: { json: jsonType(114), jsonb: jsonType(3802) },
     },
   });
-  guardReservations(connection.driver, loss.signal);
-  const forgetSchema = () => void connection.clearSchemaCache();
+  const statements = createStatements();
+  guardReservations(connection.driver, statements, loss.signal);
+  const forgetSchema = () => {
+    statements.forget();
+    void connection.clearSchemaCache();
+  };
   // Also when listening begins, because an earlier change sent no notification here.
   connection.driver.listen("pgrst", forgetSchema, forgetSchema).catch(() => loss.abort());
   const end = (seconds: number) => {
@@ -123,6 +127,27 @@ function createApp(connection: PlatformConnection, options: LiteOptions): App<IA
   return app;
 }
 
+/** A connection keeps its prepared statements for good, and a text has as many shapes as a request has columns and rows. */
+const MOST_PREPARED = 200;
+
+/** Which statements are prepared: like PostgREST's, those with parameters. */
+function createStatements() {
+  let prepared = new Set<string>();
+  let version = 0;
+  return {
+    /** The text to send, and whether it is prepared. */
+    of(text: string, parameters: unknown[] = []): { text: string; prepare: boolean } {
+      if (parameters.length > 0 && prepared.size < MOST_PREPARED) prepared.add(text);
+      return prepared.has(text) ? { text: `${text} -- ${version}`, prepare: true } : { text, prepare: false };
+    },
+    /** After a change of the schema the same texts are prepared anew: a former plan cannot have another result type. */
+    forget(): void {
+      prepared = new Set();
+      version += 1;
+    },
+  };
+}
+
 /**
  * Prevents the use of closed connections. postgres.js accepts statements for a reserved connection that has closed, such as the
  * ROLLBACK after an error: they never end, or throw outside of any promise and end the process. A closed connection that is
@@ -130,7 +155,7 @@ function createApp(connection: PlatformConnection, options: LiteOptions): App<IA
  *
  * @param lost aborted when any connection of the pool closes; the whole pool is then unusable
  */
-function guardReservations(sql: Sql, lost: AbortSignal): void {
+function guardReservations(sql: Sql, statements: ReturnType<typeof createStatements>, lost: AbortSignal): void {
   const gone = () => new DatabaseUnavailable("the connection to Postgres is gone");
   const reserve = sql.reserve.bind(sql);
   const loss = new Promise<never>((_, reject) => {
@@ -144,7 +169,8 @@ function guardReservations(sql: Sql, lost: AbortSignal): void {
     const { unsafe, release } = reserved;
     reserved.unsafe = (text, parameters, options) => {
       if (lost.aborted) throw gone();
-      return unsafe(text, parameters, options);
+      const statement = statements.of(text, parameters);
+      return unsafe(statement.text, parameters, { prepare: statement.prepare, ...options });
     };
     reserved.release = () => {
       if (!lost.aborted) release();

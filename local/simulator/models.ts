@@ -2,7 +2,7 @@ import { type InputSchema, readInputSchema, readRecordedSchemas } from "./model-
 
 /** A rule of a model that its published schema does not contain. */
 export type Rule =
-  | { rule: "needs"; field: string; other: string; value?: string }
+  | { rule: "needs"; field: string; other: string; value?: string | number }
   | { rule: "excludes"; fields: readonly string[]; others: readonly string[] }
   | { rule: "limits"; field: string; value: string; other: string; allowed: readonly (string | number)[] }
   /** The maximum number of items in a list, in which images of other fields count too. */
@@ -14,7 +14,7 @@ export type Rule =
 type Behaviour = {
   /** The form of `output`: the URL of an image, an array of such URLs, or, by default, the URL of a video. */
   output?: "image" | "images" | "video";
-  /** The fields with the first and last frame of a video, and with the references of an image. */
+  /** The fields with the first and last frame of a video, and with the references. */
   firstFrame?: string;
   lastFrame?: string;
   references?: string;
@@ -49,6 +49,7 @@ const atMost = (lists: Record<string, number>): Rule[] =>
   Object.entries(lists).map(([field, items]) => ({ rule: "at most", field, items }));
 const seedance: Behaviour = {
   ...frames,
+  references: "reference_images",
   rules: [
     ...atMost({ reference_images: 9, reference_videos: 3, reference_audios: 3 }),
     lastNeedsFirst,
@@ -76,6 +77,7 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
   "prunaai/p-video": { ...frames, rules: [lastNeedsFirst] },
   "bytedance/seedance-2.5": {
     ...frames,
+    references: "reference_images",
     rules: [
       ...atMost({ reference_images: 30, reference_videos: 10, reference_audios: 10 }),
       lastNeedsFirst,
@@ -99,7 +101,13 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
   "google/veo-3.1": {
     firstFrame: "image",
     lastFrame: "last_frame",
-    rules: [...atMost({ reference_images: 3 }), { rule: "ignores", field: "last_frame", when: "reference_images" }],
+    references: "reference_images",
+    rules: [
+      ...atMost({ reference_images: 3 }),
+      { rule: "needs", field: "reference_images", other: "aspect_ratio", value: "16:9" },
+      { rule: "needs", field: "reference_images", other: "duration", value: 8 },
+      { rule: "ignores", field: "last_frame", when: "reference_images" },
+    ],
   },
   "google/veo-3.1-fast": { firstFrame: "image", lastFrame: "last_frame" },
   "bytedance/seedance-2.0": seedance,

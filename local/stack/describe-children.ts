@@ -56,7 +56,8 @@ export function describeWorker(setting: Setting, name: ProcessName, databaseUrl?
     env: { ...machineVariables(), ...variables },
     ready: async (firstLine) => {
       const line = await firstLine;
-      if (!line.includes('"worker_started"')) throw new Error(line);
+      // It waits while the gateway, which starts beside it, does not answer yet.
+      if (!/"worker_(started|waits)"/.test(line)) throw new Error(line);
     },
   };
 }

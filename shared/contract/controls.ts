@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { elementIds, usedElement } from "./elements.ts";
 import { id, imagePath, line, referenceImagePath, step, text, time } from "./fields.ts";
 
 /** Width to height. Each model lists its ratios. */
@@ -25,7 +26,7 @@ export const controls = {
   negativePrompt: control(text(1, 4000), "What to avoid."),
   firstFramePredictionId: control(
     id,
-    "A first or last frame from any of your projects. A video starts at it; a last frame keeps its look. Default: the project's selected first frame, else the latest that succeeded. Null, for a last frame only: none.",
+    "A first or last frame from any of your projects. A video starts at it; a last frame keeps its look. Default: the project's selected first frame, else the latest that succeeded. Null: none; then a video is made from the text and the reference images, in `aspectRatio`.",
   ),
   firstFrameImagePath: control(imagePath, "An uploaded image, instead of firstFramePredictionId."),
   lastFramePredictionId: control(
@@ -35,6 +36,10 @@ export const controls = {
   lastFrameImagePath: control(imagePath, "An uploaded image, instead of lastFramePredictionId."),
   referenceImagePaths: control(z.array(referenceImagePath), "Images that set the look, as returned by the upload."),
   referenceImagePath: control(referenceImagePath, "One image, instead of referenceImagePaths."),
+  elements: control(
+    z.array(usedElement).max(20),
+    "As `input` of an answer has them, to repeat it: prompt and references have their texts and images already, and no other element is added. A changed prompt without the text of one loses its record.",
+  ),
   aspectRatio: control(aspectRatio, "Width to height. Default: the project's."),
   resolution: control(line(1, 40), "A resolution that the model offers, such as 1080p. Default: the model's."),
   durationSeconds: control(
@@ -60,6 +65,14 @@ export const startFields = <Name extends keyof typeof controls = never>(...absen
     description:
       "One of GET /api/models. Default: the default of the step. A model that is named is never replaced by another.",
   }),
+  elementIds: control(
+    elementIds(20),
+    "The elements to use: their images join the references, their texts the prompt. An element that the prompt names as @name is used too. Default: the project's, else those that the prompt names, else all of its film; a video that starts at a frame then gets their texts alone. Empty: none, and @ means nothing.",
+  ),
+  count: z.int().min(1).max(8).optional().meta({
+    description:
+      "How many takes, all or none. With a seed, each has the next one. Default: one, without `predictions` in the answer.",
+  }),
   ...controls,
   ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // its keys are `absent`
 });
@@ -74,6 +87,10 @@ export const predictionInput = z
     lastFramePredictionId: id.nullable().meta({ description: "It may have been deleted since." }),
     referenceImagePaths: z.array(referenceImagePath),
     referenceImagePath: referenceImagePath.nullable().meta({ description: "The first of referenceImagePaths." }),
+    elements: z.array(usedElement).meta({
+      description:
+        "The elements that it was made with: their texts are in `prompt`, their images in `referenceImagePaths`.",
+    }),
     durationSeconds: z.int().nullable().meta({ description: "Only for a video." }),
   })
   .meta({
@@ -93,7 +110,11 @@ export const modelControl = z
     max: z.number().optional().meta({ description: "The largest value; for referenceImages, the maximum number." }),
     default: value.optional().meta({ description: "Used when a start leaves it out." }),
     maxLength: z.int().optional().meta({ description: "For texts: the maximum, in characters." }),
-    required: z.boolean().optional(),
+    required: z.boolean().optional().meta({ description: "The model makes nothing without this image." }),
+    countsFrames: z
+      .boolean()
+      .optional()
+      .meta({ description: "For referenceImages: the frames of a video count towards max." }),
     needs: names.meta({ description: "Controls that must be used too." }),
     excludes: names.meta({ description: "Controls that cannot be used with it." }),
     forces: forced.optional().meta({ description: "The values that other controls get when this one is used." }),

@@ -1,15 +1,25 @@
 import { z } from "zod";
-import { changeBody, id, nextCursor, pageQuery, text, time, title } from "./fields.ts";
+import { startFields } from "./controls.ts";
+import { estimate } from "./costs.ts";
+import { elementIds } from "./elements.ts";
+import { changeBody, id, nextCursor, pageQuery, step, text, time, title } from "./fields.ts";
+import { prediction } from "./predictions.ts";
 import { project, takes } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
 
 const descriptionText = "Free text, for example what happens in the film.";
 const description = text(0, 4000).meta({ description: descriptionText });
 
+const cast = elementIds(50).meta({
+  description:
+    "Its cast: the elements that its shots are made with, unless a shot has elements of its own. Where the prompt of a shot names some as @name, these alone are used.",
+});
+
 export const createFilmBody = z
   .strictObject({
     title,
     description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
+    elementIds: cast.optional(),
   })
   .meta({ id: "CreateFilm" });
 
@@ -29,6 +39,7 @@ export const changeFilmBody = changeBody("ChangeFilm", {
     description:
       "The complete list of shots, in order. A project that is missing from it leaves the film and is kept; a project of another film is moved here.",
   }),
+  elementIds: cast.optional(),
 });
 
 export const filmPath = z.strictObject({ filmId: id });
@@ -47,9 +58,10 @@ const fields = {
   title: z.string(),
   description: z.string(),
   projectIds: z.array(id).meta({ description: "The film's shots, in order." }),
+  elementIds: z.array(id).meta({ description: "Its cast: the elements that its shots are made with." }),
   createdAt: time,
   updatedAt: time.meta({
-    description: "Updated when the texts, the shots or their order change; the ETag is this value in quotes.",
+    description: "Updated when the texts, the cast, the shots or their order change; the ETag is this value in quotes.",
   }),
 };
 
@@ -61,5 +73,36 @@ const shot = z.object({ ...project.shape, takes }).meta({ id: "Shot" });
 export const filmWithShots = z
   .object({ ...fields, shots: z.array(shot).meta({ description: "The projects of projectIds with their takes." }) })
   .meta({ id: "FilmWithShots" });
+
+export const filmStepPath = z.strictObject({ filmId: id, step });
+
+/** A start of each shot, with the same fields. */
+export const startFilmBody = z
+  .strictObject(startFields())
+  .omit({ projectId: true, count: true })
+  .extend({
+    projectIds: projectIds.max(60, "At most 60 shots start at once.").optional().meta({
+      description: "Only these shots, if they lack the step. Default: all that lack it, at most the first 60.",
+    }),
+  })
+  .meta({ id: "StartFilm" });
+
+export const startedFilm = z
+  .object({
+    predictions: z.array(prediction).meta({ description: "In the order of the shots. Empty: none lacks it." }),
+  })
+  .meta({ id: "StartedFilm" });
+
+const { model, requestedModel, ...amounts } = estimate.shape;
+const { estimateMicros, atMostMicros } = amounts;
+const error = z.object({ code: z.string(), message: z.string() }).nullable();
+export const filmEstimate = z
+  .object({
+    shots: z.array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, error })).meta({
+      description: "The shots that lack the step, in order. `error`: why one cannot start; it has no amounts.",
+    }),
+    ...amounts,
+  })
+  .meta({ id: "FilmEstimate", description: "The amounts are of all shots that can start, together." });
 
 export const filmPage = z.object({ films: z.array(film), nextCursor }).meta({ id: "FilmPage" });

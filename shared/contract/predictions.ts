@@ -88,8 +88,19 @@ export const prediction = z
     hidden: z.boolean().meta({ description: "Whether you have hidden it." }),
     outdated: z.boolean().meta({
       description:
-        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count.",
+        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count. Also whether an element that it was made with has changed.",
     }),
+    changedElements: z
+      .array(
+        z
+          .object({
+            elementId: id,
+            name: z.string().meta({ description: "Its name at that time." }),
+            changed: z.array(z.enum(["name", "text", "imagePaths", "deleted"])),
+          })
+          .meta({ id: "ChangedElement" }),
+      )
+      .meta({ description: "For a take: the elements that it was made with and that have changed since." }),
     attempt: z.int().meta({ description: "How often it was submitted to the provider." }),
     cost: cost.nullable().meta({ description: "The cost of all its submits to the provider. Null after 13 months." }),
     createdAt: time,
@@ -111,5 +122,14 @@ export const prediction = z
   })
   .meta({ id: "Prediction", examples: [SAMPLE_PREDICTION] });
 export type Prediction = z.infer<typeof prediction>;
+
+export const startedPrediction = z
+  .object({
+    ...prediction.shape,
+    predictions: z.array(prediction).optional().meta({
+      description: "All takes, the first one included. Only if the request has `count`.",
+    }),
+  })
+  .meta({ id: "StartedPrediction", examples: [SAMPLE_PREDICTION] });
 
 export const uploadedReferenceImage = z.object({ referenceImagePath }).meta({ id: "UploadedReferenceImage" });

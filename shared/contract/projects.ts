@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { aspectRatio } from "./controls.ts";
+import { elementIds } from "./elements.ts";
 import {
   changeBody,
   id,
@@ -28,12 +29,17 @@ const projectRatio = aspectRatio.meta({
   description: "Width to height of its frames and videos, such as 9:16. A start can set another. Default: 16:9.",
 });
 
+const ownElements = elementIds(50).nullable().meta({
+  description: "The elements that it is made with. Null, the default: those of its film. A start can name others.",
+});
+
 export const createProjectBody = z
   .strictObject({
     title,
     textPrompt,
     description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
     filmId: id.optional().meta({ description: "Adds it to this film, as the last shot. Default: none." }),
+    elementIds: ownElements.optional(),
     aspectRatio: projectRatio.optional(), // no default here: a retry by a client that does not know the field must stay the same request
   })
   .meta({ id: "CreateProject" });
@@ -54,6 +60,7 @@ export const changeProjectBody = changeBody("ChangeProject", {
   filmId: id.nullable().optional().meta({
     description: "Moves it to this film, as the last shot; null: out of its film. Its own film: no change.",
   }),
+  elementIds: ownElements.optional(),
   selected: z
     .strictObject({
       "first-frame": selectedTake.optional(),
@@ -74,6 +81,10 @@ const fields = {
   referenceImagePath: projectReference,
   aspectRatio: projectRatio,
   filmId: id.nullable().meta({ description: "The film whose shot it is; null: none." }),
+  elementIds: z
+    .array(id)
+    .nullable()
+    .meta({ description: "The elements that it is made with; null: those of its film." }),
   selected: z
     .object({ "first-frame": selectedTake, "last-frame": selectedTake, video: selectedTake })
     .meta({ id: "SelectedTakes", description: selectedText }),

@@ -1,6 +1,9 @@
 /** The identifiers in examples. Replace them by real ones before you send an example. */
 export const SAMPLE = {
   filmId: "3a6e1d2c-8b4f-4f1e-9c7d-2e5f8a9b0c01",
+  elementId: "7c4e2b1a-5d3f-4a6b-8c9d-0e1f2a3b4c01",
+  shareId: "7d4e2b1a-9c3f-4a6e-8b5d-0f1e2d3c4b81",
+  shareToken: "Zm9yIHRoZSBleGFtcGxlIG9mIGEgdG9rZW4gb25seS4",
   projectId: "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11",
   firstFrameId: "8b1f6a3e-2d57-4f0a-9a86-2f6a2f5f7e21",
   lastFrameId: "c0a5b7d4-93f1-4b7e-8a52-6f1f0f9f9a31",
@@ -22,6 +25,7 @@ export const SAMPLE_PROJECT = {
   referenceImagePath: SAMPLE.referenceImagePath,
   aspectRatio: "16:9",
   filmId: SAMPLE.filmId as string | null,
+  elementIds: null as string[] | null,
   selected: { "first-frame": null, "last-frame": null, video: null },
   createdAt: "2026-11-21T12:00:00.000Z",
   updatedAt: "2026-11-21T12:00:00.000Z",
@@ -32,8 +36,26 @@ export const SAMPLE_FILM = {
   title: "The pier",
   description: "",
   projectIds: [SAMPLE.projectId] as string[],
+  elementIds: [SAMPLE.elementId] as string[],
   createdAt: "2026-11-21T12:00:00.000Z",
   updatedAt: "2026-11-21T12:00:00.000Z",
+};
+
+export const SAMPLE_ELEMENT = {
+  elementId: SAMPLE.elementId,
+  kind: "character",
+  name: "Anna",
+  text: "A woman of 30 in a red coat",
+  imagePaths: [SAMPLE.referenceImagePath] as string[],
+  createdAt: "2026-11-21T12:00:00.000Z",
+  updatedAt: "2026-11-21T12:00:00.000Z",
+};
+
+export const SAMPLE_SHARE = {
+  shareId: SAMPLE.shareId,
+  filmId: SAMPLE.filmId,
+  createdAt: "2026-11-21T12:00:00.000Z",
+  expiresAt: null as string | null,
 };
 
 export const SAMPLE_PREDICTION = {
@@ -54,6 +76,7 @@ export const SAMPLE_PREDICTION = {
     lastFrameImagePath: null,
     referenceImagePaths: [SAMPLE.referenceImagePath] as string[],
     referenceImagePath: SAMPLE.referenceImagePath as string | null,
+    elements: [],
     aspectRatio: "16:9",
     resolution: null,
     durationSeconds: null,
@@ -62,6 +85,7 @@ export const SAMPLE_PREDICTION = {
   },
   hidden: false,
   outdated: false,
+  changedElements: [],
   attempt: 1,
   cost: {
     amountMicros: 39_000 as number | null,

@@ -3,25 +3,52 @@ import { deflateSync, inflateSync } from "node:zlib";
 import { blankProfileNames } from "./color-profile.ts";
 import type { Image } from "./image-reader.ts";
 import { readOrientation } from "./orientation.ts";
+import { findSourceType, isPlainManifest, sourceTypeXmp } from "./origin.ts";
 
 /** `isLossless`: a JPEG of a kind that browsers and models do not decode. */
 type Stripped = { bytes: Uint8Array; orientation: number; isLossless?: boolean };
+type Read = Omit<Stripped, "bytes">;
 
 const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": stripWebp };
+const INSERT_XMP = { "image/jpeg": insertJpegXmp, "image/png": insertPngXmp, "image/webp": insertWebpXmp };
 
 /**
  * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, later frames of a PNG,
  * and data after its end, such as the video of a motion photo. The compressed picture does not change, and the colour profile loses its names
- * only.
+ * only. What says that AI made the image stays: its C2PA manifest where nothing else is removed, so that its signature still fits, and
+ * otherwise the DigitalSourceType alone.
  *
  * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that its Exif had.
  * Null when the lengths of the parts are wrong, when there is no picture, or when it is cut off.
  */
 export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Stripped | null {
-  return STRIP[contentType](bytes);
+  const whole = new KeptParts(bytes, true);
+  const read = STRIP[contentType](whole);
+  if (read === null) return null;
+  const manifest = Buffer.concat(whole.manifest);
+  if (whole.isWhole && isPlainManifest(manifest)) return { ...read, bytes };
+  let { all } = whole;
+  if (whole.hasManifest) {
+    const without = new KeptParts(all, false);
+    STRIP[contentType](without);
+    all = without.all;
+  }
+  const sourceType = findSourceType(manifest) ?? whole.sourceType;
+  if (sourceType !== null) all = INSERT_XMP[contentType](all, sourceTypeXmp(sourceType), bytes);
+  return { ...read, bytes: all };
 }
 
-const [SOI, EOI, SOS, APP0, APP1, APP2, APP14] = [0xd8, 0xd9, 0xda, 0xe0, 0xe1, 0xe2, 0xee];
+/** In the buffer, which is used again, if there is room. */
+function insert(all: Uint8Array, at: number, part: Uint8Array, buffer: Uint8Array): Uint8Array {
+  const length = all.length + part.length;
+  const target = length <= buffer.length ? buffer : new Uint8Array(length);
+  if (target !== buffer) target.set(all);
+  target.copyWithin(at + part.length, at, all.length);
+  target.set(part, at);
+  return target.subarray(0, length);
+}
+
+const [SOI, EOI, SOS, APP0, APP1, APP2, APP11, APP14] = [0xd8, 0xd9, 0xda, 0xe0, 0xe1, 0xe2, 0xeb, 0xee];
 
 /** DHT, JPG and DAC: between the markers of frame headers, which tell the size. */
 const NO_FRAME_HEADERS = [0xc4, 0xc8, 0xcc];
@@ -35,8 +62,8 @@ const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PRO
 const PROFILE_HEADER_BYTES = 14;
 
 /** ITU-T T.81: segments, scans followed by compressed data, and the end. Data after the end is removed. */
-function stripJpeg(bytes: Uint8Array): Stripped | null {
-  const kept = new KeptParts(bytes);
+function stripJpeg(kept: KeptParts): Read | null {
+  const { bytes } = kept;
   kept.keep(0, 2);
   let at = 2;
   let isScan = false;
@@ -54,7 +81,7 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
     if (kind === EOI) {
       kept.keep(marker, marker + 2);
       kept.blankProfile(profile);
-      return hasPicture ? { bytes: kept.all, orientation: orientation ?? 1, isLossless } : null;
+      return hasPicture ? { orientation: orientation ?? 1, isLossless } : null;
     }
     const length = ((bytes[marker + 2] ?? 0) << 8) | (bytes[marker + 3] ?? 0);
     at = marker + 2 + length;
@@ -66,10 +93,25 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
     if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) {
       const end = kept.keep(marker, at);
       if (kind === APP2) profile.push([Math.min(end, end - length + 2 + PROFILE_HEADER_BYTES), end]);
-    } else if (kind === APP1 && beginsWith(bytes, marker + 4, "Exif\0")) {
-      orientation ??= readOrientation(bytes.subarray(marker + 4, at)); // the first one counts
+    } else if (kind === APP11 && beginsWith(bytes, marker + 4, "JP")) {
+      // The header of the box is repeated in each part of it but the first.
+      kept.keepManifest(marker, at, marker + JUMBF_HEADER_BYTES + (bytes[marker + 11] === 1 ? 0 : 8));
+    } else {
+      kept.remove(marker + 4, at);
+      if (kind === APP1 && beginsWith(bytes, marker + 4, "Exif\0"))
+        orientation ??= readOrientation(bytes.subarray(marker + 4, at)); // the first one counts
     }
   }
+}
+
+/** A segment's marker and length, "JP", the number of the box, and that of its part in four bytes. */
+const JUMBF_HEADER_BYTES = 12;
+
+function insertJpegXmp(all: Uint8Array, xmp: string, buffer: Uint8Array): Uint8Array {
+  const content = Buffer.from(`http://ns.adobe.com/xap/1.0/\0${xmp}`);
+  const jfif = all[3] === APP0 ? 2 + (((all[4] ?? 0) << 8) | (all[5] ?? 0)) : 0; // is the first
+  const length = content.length + 2;
+  return insert(all, 2 + jfif, Buffer.concat([Uint8Array.of(0xff, APP1, length >> 8, length & 255), content]), buffer);
 }
 
 /** The position of the next marker outside a scan: 0xFF 0x00 is a byte of the picture, 0xD0 to 0xD7 are restart markers. */
@@ -91,7 +133,7 @@ function beginsWith(bytes: Uint8Array, at: number, words = ""): boolean {
 }
 
 const [PNG_EXIF, PNG_PICTURE, PNG_END] = [chunkName("eXIf"), chunkName("IDAT"), chunkName("IEND")];
-const PNG_PROFILE = chunkName("iCCP");
+const [PNG_PROFILE, PNG_MANIFEST, PNG_TEXT] = [chunkName("iCCP"), chunkName("caBX"), chunkName("iTXt")];
 
 /** The picture and the chunks for its colours and size. The frames of an animation are others than the picture. */
 const PNG_NEEDED = new Set(
@@ -102,9 +144,9 @@ const PNG_NEEDED = new Set(
 );
 
 /** https://www.w3.org/TR/png-3/: a signature, then chunks of a length, a name, a content and a checksum, IEND the last. */
-function stripPng(bytes: Uint8Array): Stripped | null {
+function stripPng(kept: KeptParts): Read | null {
+  const { bytes } = kept;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const kept = new KeptParts(bytes);
   kept.keep(0, 8);
   let start = 8;
   let hasPicture = false;
@@ -114,15 +156,23 @@ function stripPng(bytes: Uint8Array): Stripped | null {
     const name = view.getUint32(start + 4);
     if (end > bytes.length) return null;
     if (name === PNG_PROFILE) {
+      kept.isChanged = true;
       const chunk = profileChunk(bytes.subarray(start + 8, end - 4));
       if (chunk !== null && chunk.length <= end - start) kept.put(chunk);
     } else if (PNG_NEEDED.has(name)) kept.keep(start, end);
-    if (name === PNG_END) return hasPicture ? { bytes: kept.all, orientation: orientation ?? 1 } : null;
+    else if (name === PNG_MANIFEST) kept.keepManifest(start, end, start + 8, end - 4);
+    else kept.remove(start + 8, end - 4);
+    if (name === PNG_END) return hasPicture ? { orientation: orientation ?? 1 } : null;
     hasPicture ||= name === PNG_PICTURE;
     if (name === PNG_EXIF) orientation ??= readOrientation(bytes.subarray(start + 8, end - 4)); // the first one counts
     start = end;
   }
   return null;
+}
+
+/** Behind the header of the image. */
+function insertPngXmp(all: Uint8Array, xmp: string, buffer: Uint8Array): Uint8Array {
+  return insert(all, 33, pngChunk(PNG_TEXT, Buffer.from(`XML:com.adobe.xmp\0\0\0\0\0${xmp}`)), buffer);
 }
 
 /** Most have some kilobytes; printers' profiles have two megabytes. */
@@ -160,7 +210,7 @@ function crc32(bytes: Uint8Array): number {
   return ~crc >>> 0;
 }
 
-const [WEBP_EXIF, WEBP_PROFILE] = [chunkName("EXIF"), chunkName("ICCP")];
+const [WEBP_EXIF, WEBP_PROFILE, WEBP_MANIFEST] = [chunkName("EXIF"), chunkName("ICCP"), chunkName("C2PA")];
 
 /** The picture or its frames. */
 const WEBP_PICTURE = new Set(["VP8 ", "VP8L", "ANMF"].map(chunkName));
@@ -172,12 +222,12 @@ const HAS_EXIF = 0b1000;
 const HAS_XMP = 0b0100;
 
 /** https://developers.google.com/speed/webp/docs/riff_container: RIFF of chunks of a name, a length and a content. */
-function stripWebp(bytes: Uint8Array): Stripped | null {
+function stripWebp(kept: KeptParts): Read | null {
+  const { bytes } = kept;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const riffEnd = 8 + view.getUint32(4, true);
   if (riffEnd > bytes.length) return null;
-  const isExtended = view.getUint32(12) === chunkName("VP8X");
-  const kept = new KeptParts(bytes);
+  const isExtended = isExtendedWebp(view);
   kept.keep(0, 12);
   let start = 12;
   let hasPicture = false;
@@ -188,46 +238,90 @@ function stripWebp(bytes: Uint8Array): Stripped | null {
     if (end > riffEnd) return null;
     const next = Math.min(end + (end & 1), riffEnd); // chunks have an even length
     hasPicture ||= WEBP_PICTURE.has(name);
-    if (name === WEBP_PROFILE) blankProfileNames(bytes.subarray(start + 8, end));
+    if (name === WEBP_PROFILE) {
+      kept.isChanged = true;
+      blankProfileNames(bytes.subarray(start + 8, end));
+    }
     if (WEBP_NEEDED.has(name)) kept.keep(start, next);
-    else if (name === WEBP_EXIF && isExtended) orientation ??= readOrientation(bytes.subarray(start + 8, end));
+    else if (name === WEBP_MANIFEST) kept.keepManifest(start, next, start + 8, end);
+    else {
+      kept.remove(start + 8, end);
+      if (name === WEBP_EXIF && isExtended) orientation ??= readOrientation(bytes.subarray(start + 8, end));
+    }
     start = next;
   }
   if (!hasPicture) return null;
-  const { all } = kept;
-  view.setUint32(4, all.length - 8, true);
+  view.setUint32(4, kept.all.length - 8, true);
   if (isExtended) view.setUint8(20, view.getUint8(20) & ~(HAS_EXIF | HAS_XMP));
-  return { bytes: all, orientation: orientation ?? 1 };
+  return { orientation: orientation ?? 1 };
+}
+
+const isExtendedWebp = (view: DataView): boolean => view.getUint32(12) === chunkName("VP8X");
+
+/** Only an extended file may have it. */
+function insertWebpXmp(all: Uint8Array, xmp: string, buffer: Uint8Array): Uint8Array {
+  if (!isExtendedWebp(new DataView(all.buffer, all.byteOffset, all.byteLength))) return all;
+  const chunk = Buffer.from(`XMP \0\0\0\0${xmp}${xmp.length % 2 ? "\0" : ""}`);
+  chunk.writeUInt32LE(xmp.length, 4);
+  const whole = insert(all, all.length, chunk, buffer);
+  const view = new DataView(whole.buffer, whole.byteOffset, whole.byteLength);
+  view.setUint32(4, whole.length - 8, true);
+  view.setUint8(20, view.getUint8(20) | HAS_XMP);
+  return whole;
 }
 
 /** Moves the kept parts of a buffer to its front, so that 10 MiB are not in memory twice. */
 class KeptParts {
-  readonly #bytes: Uint8Array;
+  readonly bytes: Uint8Array;
+  /** Copies of the parts of its C2PA manifest. */
+  readonly manifest: Uint8Array[] = [];
+  /** The first that a removed part says. */
+  sourceType: string | null = null;
+  /** A kept part is not as it was, or cannot be judged. */
+  isChanged = false;
+  readonly #keepsManifest: boolean;
+  #manifestRoom = 1024 * 1024; // without thumbnails, one has some kilobytes
   #length = 0;
 
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
+  constructor(bytes: Uint8Array, keepsManifest: boolean) {
+    this.bytes = bytes;
+    this.#keepsManifest = keepsManifest;
+  }
+
+  /** Its content is in a part from `from` to `until`. */
+  keepManifest(start: number, end: number, from: number, until = end): void {
+    if (!this.#keepsManifest) return;
+    this.#manifestRoom -= end - start;
+    if (this.#manifestRoom < 0) this.isChanged = true;
+    else this.manifest.push(this.bytes.slice(from, until));
+    this.keep(start, end);
+  }
+
+  /** Looks at the content of a part that is not kept. */
+  remove(start: number, end: number): void {
+    this.sourceType ??= findSourceType(this.bytes.subarray(start, end));
   }
 
   /** `start` must not be before the `end` of the previous call. Returns where the part now ends. */
   keep(start: number, end: number): number {
-    if (start !== this.#length) this.#bytes.copyWithin(this.#length, start, end);
+    if (start !== this.#length) this.bytes.copyWithin(this.#length, start, end);
     this.#length += end - start;
     return this.#length;
   }
 
   /** Writes over a part that is not kept and is at least as long. */
   put(part: Uint8Array): void {
-    this.#bytes.set(part, this.#length);
+    this.bytes.set(part, this.#length);
     this.#length += part.length;
   }
 
   /** Cleans a colour profile in these kept parts; the part's number is two bytes before each. */
   blankProfile(parts: [start: number, end: number][]): void {
-    const numberOf = ([start]: [number, number]) => this.#bytes[start - 2] ?? 0;
+    this.isChanged ||= parts.length > 0;
+    const numberOf = ([start]: [number, number]) => this.bytes[start - 2] ?? 0;
     const pieces = parts
       .toSorted((one, other) => numberOf(one) - numberOf(other))
-      .map(([start, end]) => this.#bytes.subarray(start, end));
+      .map(([start, end]) => this.bytes.subarray(start, end));
     const profile = Buffer.concat(pieces);
     blankProfileNames(profile);
     let at = 0;
@@ -237,8 +331,17 @@ class KeptParts {
     }
   }
 
+  get hasManifest(): boolean {
+    return this.manifest.length > 0 || this.#manifestRoom < 0;
+  }
+
+  /** Nothing was removed or changed. */
+  get isWhole(): boolean {
+    return this.#length === this.bytes.length && !this.isChanged;
+  }
+
   get all(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    return this.bytes.subarray(0, this.#length);
   }
 }
 

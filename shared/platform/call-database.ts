@@ -19,11 +19,15 @@ export class DatabaseError extends Error {
   ) {
     super(
       MISSING.test(code)
-        ? `schema_outdated: ${called} is missing from the database. Apply the migrations of this version (supabase db push, or npm run deploy), and expose the schema keyframe_worker.`
+        ? `schema_outdated: ${called} is missing from the database. If the database is older than this code, apply the migrations of this version (supabase db push, or npm run deploy), and expose the schema keyframe_worker. If the database is newer, run the version of the functions and processes that was deployed with it.`
         : `${called} failed${status === null ? "" : ` with status ${status}`}${code && `, code ${code}`}`,
       cause === undefined ? {} : { cause },
     );
     this.name = "DatabaseError";
+  }
+
+  isOutdated(): boolean {
+    return MISSING.test(this.code);
   }
 }
 

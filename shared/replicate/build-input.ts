@@ -28,10 +28,10 @@ export type Wanted = {
 /** The model's row has changed since Postgres accepted the input. The message is for the owner. */
 export class UnsupportedInput extends Error {}
 
-/** Sent as files, under the names of `files`. */
-const IMAGES = [
+/** Sent as files, under the names of `files`; or a record of what prompt and files have already. */
+const OTHERWISE_SENT = [
   ...["firstFramePredictionId", "firstFrameImagePath", "lastFramePredictionId", "lastFrameImagePath"],
-  "referenceImagePaths",
+  ...["referenceImagePaths", "elements"],
 ];
 /** A video has an aspect ratio also when its model follows the frames; a model without sound makes none. */
 const isImplied = (name: string, value: unknown) => name === "aspectRatio" || (name === "audio" && value === false);
@@ -57,7 +57,7 @@ export function buildInput(
     built[taken.field] = taken.list ? urls : urls[0];
   }
   for (const [name, value] of Object.entries(input)) {
-    if (value === null || IMAGES.includes(name)) continue;
+    if (value === null || OTHERWISE_SENT.includes(name)) continue;
     const taken = controls[name];
     if (!taken && isImplied(name, value)) continue;
     if (taken?.omitWith?.some((image) => images[image]?.length)) continue;

@@ -117,12 +117,12 @@ comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says t
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- What was done before the refusal is undone, but the token stays taken. With a route class it takes the token that was undone too.
-create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
+-- What was done before the refusal is undone, but the token stays taken. With a route class it takes the tokens that were undone too.
+create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null, cost integer default 1)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
   if route_class is not null and refused.code <> 'rate_limited' then
-    perform keyframe_private.take_token(route_class);
+    perform keyframe_private.take_token(route_class, cost);
   end if;
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
@@ -351,7 +351,7 @@ comment on column keyframe_private.installation.version is 'The version, such as
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, share films by link, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -396,7 +396,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -405,6 +405,7 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
   ('upload', 30, 0.5),
   ('change', 120, 2),
   ('read', 1200, 20),
+  ('shared', 600, 10),
   ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
 
 -- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
@@ -417,7 +418,7 @@ create unlogged table keyframe_private.rate_buckets (
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
@@ -480,11 +481,12 @@ comment on function keyframe_private.may_read is 'Takes one of the caller''s cal
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
 -- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
-create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
+create function keyframe_private.take_token(
+  route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
+  caller constant uuid := holder; -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
@@ -530,7 +532,7 @@ begin
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
 
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
@@ -672,11 +674,13 @@ create table keyframe.films (
   description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  element_ids uuid[] not null default '{}',
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line check (keyframe_private.is_one_line(title)),
   constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
   constraint times_are_in_years_of_four_digits check (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint element_ids_are_a_list check (coalesce(array_ndims(element_ids), 1) = 1),
   constraint films_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
@@ -684,10 +688,11 @@ comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
-comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
+comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its elements, its shots and their order.';
+comment on column keyframe.films.element_ids is 'Its cast: the elements that a shot without element_ids of its own is made with.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
-create function keyframe_private.stamp_film()
+create function keyframe_private.move_version()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
@@ -720,6 +725,7 @@ create table keyframe.projects (
   -- The owner is in the key, so that nobody's project is in another's film.
   film_id uuid,
   film_position integer,
+  element_ids uuid[],
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line check (keyframe_private.is_one_line(title)),
   constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
@@ -728,6 +734,7 @@ create table keyframe.projects (
   -- The API returns them as ISO 8601, which has neither infinity nor other years.
   constraint times_are_in_years_of_four_digits check (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint element_ids_are_a_list check (coalesce(array_ndims(element_ids), 1) = 1),
   constraint projects_id_owner_id_key unique (id, owner_id),
   constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
   -- Deferrable: checked after the statement that orders a film. Not unique: a start that uses frames of two shots could deadlock with it.
@@ -750,8 +757,11 @@ comment on column keyframe.projects.selected_last_frame_id is 'The take that the
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
+comment on column keyframe.projects.element_ids is 'The elements that it is made with; null: those of its film.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
+-- To find those that have an element that is deleted.
+create index projects_with_elements_idx on keyframe.projects (owner_id) where element_ids is not null;
 -- To find out whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
 
@@ -885,7 +895,7 @@ comment on function keyframe_private.own_project is 'The project, if it is the c
 
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
-  request_hash text default null, film_id uuid default null)
+  request_hash text default null, film_id uuid default null, element_ids uuid[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
@@ -900,10 +910,10 @@ begin
     perform keyframe_private.raise_if(not found, 'not_found',
       'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
-    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id)
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids)
     values (
       request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio,
-      create_project.film_id)
+      create_project.film_id, create_project.element_ids)
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
@@ -991,7 +1001,7 @@ begin
   perform keyframe_private.raise_error('precondition_failed',
     format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
 end $$;
-comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film that has another version.';
+comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project, film or element that has another version.';
 
 -- `changes`: columns and values. `versions`: times of updated_at in milliseconds, of which the project must have one.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
@@ -1002,9 +1012,9 @@ declare
 begin
   update keyframe.projects p
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
-    selected_video_id, film_id) = (
+    selected_video_id, film_id, element_ids) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
-      c.selected_last_frame_id, c.selected_video_id, c.film_id
+      c.selected_last_frame_id, c.selected_video_id, c.film_id, c.element_ids
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
     and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
@@ -1060,7 +1070,7 @@ returns json language plpgsql stable set search_path = '' as $$
 begin
   return json_build_object(
     'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
-    'created_at', film.created_at, 'updated_at', film.updated_at);
+    'element_ids', film.element_ids, 'created_at', film.created_at, 'updated_at', film.updated_at);
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
@@ -1076,7 +1086,8 @@ end $$;
 comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
 
 create function keyframe.create_film(
-  title text, description text default '', idempotency_key text default null, request_hash text default null)
+  title text, description text default '', idempotency_key text default null, request_hash text default null,
+  element_ids uuid[] default '{}')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
@@ -1090,8 +1101,8 @@ begin
     perform keyframe_private.raise_if(not found, 'not_found',
       'The film this Idempotency-Key created has been deleted since. Send a new key.');
   else
-    insert into keyframe.films (id, title, description)
-    values (request.resource_id, create_film.title, create_film.description)
+    insert into keyframe.films (id, title, description, element_ids)
+    values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
     returning * into created;
   end if;
   return json_build_object(
@@ -1183,7 +1194,7 @@ declare
   refused keyframe_private.refusal;
 begin
   update keyframe.films f
-  set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
+  set (title, description, element_ids) = (select c.title, c.description, c.element_ids from jsonb_populate_record(f, changes) c)
   where f.id = update_film.film_id and keyframe_private.is_own(f.owner_id)
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
@@ -1200,7 +1211,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, its elements, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
 
 -- With with_projects, a running prediction stops all of it (generation_in_progress).
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
@@ -1236,6 +1247,384 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.delete_film is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';
+
+-- supabase/schemas/10_projects/40_elements.sql
+
+-- An element: a character, a place, a prop or a style that returns in several shots. Written through its functions alone.
+
+create type keyframe.element_kind as enum ('character', 'place', 'prop', 'style');
+comment on type keyframe.element_kind is 'What an element is. For people: a start treats all alike.';
+
+create table keyframe.elements (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null default auth.uid() references auth.users on delete cascade,
+  kind keyframe.element_kind not null default 'character',
+  name text not null constraint name_has_1_to_60_characters check (char_length(name) between 1 and 60),
+  text text not null default '' constraint text_has_at_most_1000_characters check (char_length(text) <= 1000),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint name_has_a_visible_character check (keyframe_private.has_visible_character(name)),
+  constraint name_is_one_line check (keyframe_private.is_one_line(name)),
+  -- A prompt names it as @name.
+  constraint name_has_no_at_and_no_space_around_it check (name !~ '^\s|\s$|@'),
+  constraint text_is_plain_text check (keyframe_private.is_plain_text(text)),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint elements_owner_id_id_key unique (owner_id, id)
+);
+comment on table keyframe.elements is 'What returns in several shots: a character, a place, a prop or a style. Owned by the user who created it.';
+comment on column keyframe.elements.id is 'Named by elementId in the API.';
+comment on column keyframe.elements.owner_id is 'The user whose element it is.';
+comment on column keyframe.elements.kind is 'character, place, prop or style.';
+comment on column keyframe.elements.name is 'As a prompt names it after an @, in any case of its letters.';
+comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
+comment on column keyframe.elements.updated_at is 'Its version: moves with every change.';
+create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);
+
+create table keyframe.element_images (
+  owner_id uuid not null,
+  element_id uuid not null,
+  position integer not null constraint element_has_at_most_8_images check (position between 1 and 8),
+  path text not null constraint path_is_an_upload check (keyframe_private.is_reference_path(path)),
+  primary key (owner_id, element_id, position),
+  constraint element_images_element_fkey foreign key (owner_id, element_id) references keyframe.elements (owner_id, id) on delete cascade
+);
+comment on table keyframe.element_images is 'The images of elements. Starts that use an element send them as references.';
+comment on column keyframe.element_images.owner_id is 'The owner of the element and of the image.';
+comment on column keyframe.element_images.element_id is 'The element that it shows.';
+comment on column keyframe.element_images.position is 'Its place among them, from 1.';
+comment on column keyframe.element_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+-- To find out whether an image is still in use.
+create index element_images_path_idx on keyframe.element_images (path);
+
+create function keyframe_private.max_elements(list text)
+returns integer language sql immutable set search_path = '' as $$
+  select case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end
+$$;
+comment on function keyframe_private.max_elements is 'The most elements of an owner, of a film or project, and of a start.';
+
+-- Locked until the transaction ends: a deletion waits, and then finds the list that names it.
+create function keyframe_private.require_elements(ids uuid[], owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  unknown uuid;
+begin
+  perform keyframe_private.raise_if(cardinality(ids) > keyframe_private.max_elements('film'), 'invalid_request',
+    format('elementIds has at most %s elements.', keyframe_private.max_elements('film')));
+  perform keyframe_private.raise_if((select count(distinct i.id) from unnest(ids) i (id)) < cardinality(ids), 'invalid_request', -- null is not counted
+    'An element can be in elementIds only once.');
+  perform from keyframe.elements e where e.id = any (ids) and e.owner_id = owner order by e.id for key share;
+  select i.id into unknown from unnest(ids) i (id)
+  where not exists (select from keyframe.elements e where e.id = i.id and e.owner_id = owner) limit 1;
+  perform keyframe_private.raise_if(found, 'not_found', format('There is no element of yours with the elementId %s.', unknown));
+end $$;
+comment on function keyframe_private.require_elements is 'Raises unless each id is of a different element of the owner.';
+
+create function keyframe_private.require_own_elements()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_op = 'INSERT' or new.element_ids is distinct from old.element_ids then
+    perform keyframe_private.require_elements(new.element_ids, new.owner_id);
+  end if;
+  return new;
+end $$;
+
+-- Before the deletion, so that films and projects are locked before `references`, as when they are deleted themselves.
+create function keyframe_private.leave_lists()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.films f set element_ids = array_remove(f.element_ids, old.id)
+  where f.owner_id = old.owner_id and old.id = any (f.element_ids);
+  update keyframe.projects p set element_ids = array_remove(p.element_ids, old.id)
+  where p.owner_id = old.owner_id and old.id = any (p.element_ids);
+  return old;
+end $$;
+
+-- supabase/schemas/10_projects/40_film_shares.sql
+
+-- Shares: links to a film. Whoever has the token of a share reads titles, order and videos of the film, without a session.
+
+create table keyframe_private.film_shares (
+  id uuid primary key,
+  film_id uuid not null references keyframe.films on delete cascade,
+  token_hash bytea not null constraint film_shares_token_hash_key unique,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz,
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, expires_at) >= '1970-01-01 00:00Z' and greatest(created_at, expires_at) < '9999-01-01 00:00Z')
+);
+comment on table keyframe_private.film_shares is 'Links to films. To revoke one, delete its row.';
+comment on column keyframe_private.film_shares.id is 'Named by shareId in the API.';
+comment on column keyframe_private.film_shares.film_id is 'The film that it shows.';
+comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
+comment on column keyframe_private.film_shares.expires_at is 'When the link ends; null: when it is revoked.';
+create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
+create index film_shares_expires_at_idx on keyframe_private.film_shares (expires_at) where expires_at is not null;
+
+-- A repeated request gets a new token, which replaces the first one: of that one only the hash is known.
+create function keyframe.share_film(
+  film_id uuid, expires_at timestamptz default null, idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  token constant text := translate(substr(keyframe_private.random_secret(), 7), '+/=', '-_'); -- 43 characters of base64url
+  hash constant bytea := sha256(convert_to(token, 'UTF8'));
+  most constant integer := 20;
+  request record;
+  made keyframe_private.film_shares;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  perform keyframe_private.require_client_may('manage');
+  perform from keyframe.films f where f.id = share_film.film_id and keyframe_private.is_own(f.owner_id) for no key update; -- to count its shares
+  perform keyframe_private.own_film(film_id);
+  if request.replayed then
+    update keyframe_private.film_shares s set token_hash = hash
+    where s.id = request.resource_id and s.film_id = share_film.film_id
+    returning s.* into made;
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The share this Idempotency-Key created has been revoked since. Send a new key.');
+  else
+    perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
+    perform keyframe_private.raise_if((
+      select count(*) >= most from keyframe_private.film_shares s
+      where s.film_id = share_film.film_id and (s.expires_at > now()) is not false
+    ), 'invalid_request', format('A film has at most %s shares. Revoke one first.', most));
+    insert into keyframe_private.film_shares (id, film_id, token_hash, expires_at)
+    values (request.resource_id, share_film.film_id, hash, share_film.expires_at)
+    returning * into made;
+  end if;
+  return json_build_object(
+    'share', to_jsonb(made) - 'token_hash', 'token', token, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.share_film is 'Creates a share of the caller''s film, and returns its token once.';
+
+create function keyframe.list_film_shares(film_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.own_film(film_id);
+  return json_build_object('rate', rate, 'shares', (
+    select coalesce(json_agg(to_jsonb(s) - 'token_hash' order by s.created_at desc, s.id), '[]')
+    from keyframe_private.film_shares s
+    where s.film_id = list_film_shares.film_id and (s.expires_at > now()) is not false));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.list_film_shares is 'The shares of the caller''s film that have not ended, newest first.';
+
+create function keyframe.revoke_film_share(film_id uuid, share_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  gone keyframe_private.film_shares;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.own_film(film_id);
+  delete from keyframe_private.film_shares s where s.id = share_id and s.film_id = revoke_film_share.film_id returning s.* into gone;
+  perform keyframe_private.raise_if(not found, 'not_found', 'This film has no share with this shareId.');
+  return json_build_object('share', to_jsonb(gone) - 'token_hash', 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.revoke_film_share is 'Ends a share of the caller''s film.';
+
+-- Anybody may ask, through `api`. All links of an owner together have two calls at a time, and each link has a bucket of its own.
+create function keyframe_worker.read_shared_film(token_hash text)
+returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
+declare
+  shared record;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
+begin
+  select s.id, s.film_id, f.title, f.owner_id into shared
+  from keyframe_private.film_shares s
+  join keyframe.films f on f.id = s.film_id
+  join auth.users u on u.id = f.owner_id
+  where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
+    and u.deleted_at is null and (u.banned_until <= now()) is not false;
+  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has ended, or was revoked.');
+  if not keyframe_private.take_lock('shared call 1', shared.owner_id, waits => false)
+    and not keyframe_private.take_lock('shared call 2', shared.owner_id, waits => false) then
+    perform keyframe_private.raise_error('rate_limited',
+      'Too many people open links at this moment. Wait the seconds named in Retry-After, then try again.',
+      jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
+  end if;
+  shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
+  perform keyframe_private.take_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
+  return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
+    select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
+      json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,
+        'duration_seconds', v.output_duration_seconds)) end) order by (s.project).film_position), '[]')
+    from (select u as project from unnest(shots) u) s
+    left join keyframe.predictions v on v.id = keyframe_private.shown_take(s.project, 'video')));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe_worker.read_shared_film is 'The film of a link, by the SHA-256 of its token in hex: titles and shown videos of the shots, in order.';
+
+-- supabase/schemas/10_projects/50_element_api.sql
+
+-- Functions that api calls for elements, one call per request.
+
+create function keyframe_private.images_of_element(element keyframe.elements)
+returns text[] language plpgsql stable set search_path = '' as $$
+begin
+  return array(
+    select i.path from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id order by i.position);
+end $$;
+comment on function keyframe_private.images_of_element is 'The paths of an element''s images, in order.';
+
+create function keyframe_private.element_json(element keyframe.elements)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return json_build_object(
+    'id', element.id, 'kind', element.kind, 'name', element.name, 'text', element.text,
+    'image_paths', keyframe_private.images_of_element(element), 'created_at', element.created_at, 'updated_at', element.updated_at);
+end $$;
+comment on function keyframe_private.element_json is 'An element as its owner sees it.';
+
+create function keyframe_private.own_element(element uuid)
+returns keyframe.elements language plpgsql stable set search_path = '' as $$
+declare
+  wanted keyframe.elements;
+begin
+  select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
+  perform keyframe_private.raise_if(not found, 'not_found', 'There is no element of yours with this elementId.');
+  return wanted;
+end $$;
+comment on function keyframe_private.own_element is 'The element, if it is the caller''s; otherwise raises not_found.';
+
+create function keyframe_private.write_element_images(element keyframe.elements, paths text[])
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  delete from keyframe.element_images i where i.owner_id = element.owner_id and i.element_id = element.id;
+  insert into keyframe.element_images (owner_id, element_id, position, path)
+  select element.owner_id, element.id, w.position, w.path from unnest(paths) with ordinality w (path, position);
+end $$;
+comment on function keyframe_private.write_element_images is 'Replaces the images of an element. One that nothing else uses is removed.';
+
+create function keyframe.create_element(
+  name text, kind keyframe.element_kind default 'character', text text default '', image_paths text[] default '{}',
+  idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  created keyframe.elements;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  perform keyframe_private.require_user();
+  if request.replayed then
+    select e.* into created from keyframe.elements e where e.id = request.resource_id and keyframe_private.is_own(e.owner_id);
+    perform keyframe_private.raise_if(not found, 'not_found',
+      'The element this Idempotency-Key created has been deleted since. Send a new key.');
+  else
+    perform keyframe_private.take_lock('elements', auth.uid());
+    perform keyframe_private.raise_if(
+      (select count(*) from keyframe.elements e where e.owner_id = auth.uid()) >= keyframe_private.max_elements('owner'), 'invalid_request',
+      format('You have %s elements already. Delete one first.', keyframe_private.max_elements('owner')));
+    insert into keyframe.elements (id, kind, name, text)
+    values (request.resource_id, create_element.kind, create_element.name, create_element.text)
+    returning * into created;
+    perform keyframe_private.write_element_images(created, image_paths);
+  end if;
+  return json_build_object('element', keyframe_private.element_json(created), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.create_element is 'Creates an element of the caller.';
+
+create function keyframe.list_elements(
+  max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  page keyframe.elements[] := array(
+    select e from keyframe.elements e
+    where e.owner_id = auth.uid() and (e.created_at, e.id) < (before_created_at, before_id)
+    order by e.created_at desc, e.id desc
+    limit least(max_rows, 101));
+begin
+  return json_build_object(
+    'elements', (select coalesce(json_agg(keyframe_private.element_json(e) order by e.created_at desc, e.id desc), '[]') from unnest(page) e),
+    'rate', rate);
+end $$;
+comment on function keyframe.list_elements is 'The caller''s elements, newest first, at most 101 per page.';
+
+create function keyframe.read_element(element_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
+begin
+  return json_build_object('element', keyframe_private.element_json(keyframe_private.own_element(element_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_element is 'One element of the caller.';
+
+create function keyframe.update_element(
+  element_id uuid, changes jsonb default '{}', image_paths text[] default null, versions timestamptz[] default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  changed keyframe.elements;
+  refused keyframe_private.refusal;
+begin
+  update keyframe.elements e
+  set (kind, name, text) = (select c.kind, c.name, c.text from jsonb_populate_record(e, changes) c)
+  where e.id = update_element.element_id and keyframe_private.is_own(e.owner_id)
+    and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
+  returning e.* into changed;
+  if not found then
+    perform keyframe_private.own_element(element_id);
+    perform keyframe_private.refuse_changed('element');
+  end if;
+  if image_paths <> keyframe_private.images_of_element(changed) then
+    perform keyframe_private.write_element_images(changed, image_paths);
+    update keyframe.elements e set updated_at = now() where e.id = changed.id returning e.* into changed;
+  end if;
+  return json_build_object('element', keyframe_private.element_json(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.update_element is 'Changes the caller''s element. `changes` and `versions` as for update_project; image_paths replaces its images. Existing predictions keep what they were made with.';
+
+create function keyframe.delete_element(element_id uuid, versions timestamptz[] default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  wanted keyframe.elements;
+  deleted json;
+  refused keyframe_private.refusal;
+begin
+  select e.* into wanted from keyframe.elements e
+  where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id)
+    and (versions is null or date_trunc('milliseconds', e.updated_at) = any (versions))
+  for update;
+  if not found then
+    perform keyframe_private.own_element(element_id);
+    perform keyframe_private.refuse_changed('element');
+  end if;
+  deleted := keyframe_private.element_json(wanted);
+  delete from keyframe.elements e where e.id = wanted.id;
+  return json_build_object('element', deleted, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_element is 'Deletes an element of the caller, also from films and projects. Predictions keep what they were made with.';
 
 -- supabase/schemas/20_models/10_models.sql
 
@@ -1416,6 +1805,7 @@ returns table (key text, kinds text[], shape text, element text) language sql im
     ('required', '{image}', 'true or false', null),
     ('list', '{images}', 'true or false', null),
     ('max', '{images}', 'a positive integer', null),
+    ('countsFrames', '{images}', 'true or false', null),
     ('values', '{choice}', 'a list or an object', 'a text, a number, true or false'),
     ('order', '{choice}', 'a list', 'a text'),
     ('min', '{choice}', 'an integer', null),
@@ -1488,7 +1878,6 @@ begin
     union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
       where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
     union all select 'controls.prompt is missing.' where not controls ? 'prompt'
-    union all select 'controls.firstFrame is missing.' where not controls ? 'firstFrame' and shape_mistakes.step = 'video'
     union all select case when c.kind is not null then c.path || ' must be an object.' else
         format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step,
           (select string_agg(k.name, ', ') from known k)) end
@@ -1535,7 +1924,8 @@ begin
       from (
         select 'fixed' || e.at as path, e.key as field, null as name from keyframe_private.json_entries(fixed) e
         union all select o.path || '.field', o.item ->> 'field', o.name from control o) f
-      join control c on c.item ->> 'field' = f.field and (f.name is null or c.name < f.name)
+      -- A control that is left out beside images may have a fixed value for them.
+      join control c on c.item ->> 'field' = f.field and (f.name is null and not c.item ? 'omitWith' or c.name < f.name)
     union all select c.path || '.min must not be greater than max.' from control c
       where (c.item ->> 'min')::numeric > (c.item ->> 'max')::numeric
     union all select c.path || '.list must be true: the model takes several images.' from control c
@@ -1833,23 +2223,6 @@ create table keyframe.predictions (
   completed_at timestamptz,
   updated_at timestamptz not null default now(),
   constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
-  constraint prompt_has_1_to_4000_characters check (coalesce(char_length(input ->> 'prompt'), 0) between 1 and 4000),
-  constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'prompt')),
-  constraint prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'prompt')),
-  constraint negative_prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'negativePrompt')),
-  constraint negative_prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'negativePrompt')),
-  -- A claim reads the images of several owners' inputs: one that it could not read would stop them all.
-  constraint reference_images_are_a_list check (
-    jsonb_typeof(input -> 'referenceImagePaths') = 'array' and not input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")'),
-  constraint frames_are_predictions check (
-    input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-    and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
-  constraint video_has_a_first_frame check (step <> 'video'
-    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
-  constraint first_frame_builds_on_no_frame check (step <> 'first-frame'
-    or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
-  constraint only_video_has_a_last_frame check (step = 'video'
-    or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
   constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
@@ -1933,6 +2306,35 @@ create index predictions_resource_idx on keyframe.predictions (keyframe_private.
   where admitted_at is not null and completed_at is null;
 -- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
+
+-- The rules of an input. As checks of the table they were read and planned at each of a row's seven writes, a tenth of what a frame takes
+-- (npm run bench -- flow). Their triggers fire always, as checks do: also where session_replication_role passes over triggers.
+create function keyframe_private.require_sound_input()
+returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  broken constant text := case
+    when not coalesce(char_length(new.input ->> 'prompt'), 0) between 1 and 4000 then 'prompt_has_1_to_4000_characters'
+    when not keyframe_private.has_visible_character(new.input ->> 'prompt') then 'prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'prompt') then 'prompt_is_plain_text'
+    when not keyframe_private.has_visible_character(new.input ->> 'negativePrompt') then 'negative_prompt_has_a_visible_character'
+    when not keyframe_private.is_plain_text(new.input ->> 'negativePrompt') then 'negative_prompt_is_plain_text'
+    -- A claim reads the images of several owners' inputs: one that it could not read would stop them all.
+    when not (jsonb_typeof(new.input -> 'referenceImagePaths') = 'array'
+      and not new.input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")') then 'reference_images_are_a_list'
+    when not (new.input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      and new.input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') then 'frames_are_predictions'
+    when new.step = 'first-frame' and coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath') is not null
+      then 'first_frame_builds_on_no_frame'
+    when new.step <> 'video' and coalesce(new.input ->> 'lastFramePredictionId', new.input ->> 'lastFrameImagePath') is not null
+      then 'only_video_has_a_last_frame'
+  end;
+begin
+  if broken is not null then
+    raise check_violation using schema = 'keyframe', table = 'predictions', constraint = broken,
+      message = format('new row for relation "predictions" violates check constraint "%s"', broken);
+  end if;
+  return null;
+end $$;
 
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
@@ -2026,9 +2428,10 @@ comment on function keyframe_private.images_of is 'The images that an input name
 create function keyframe_private.has_images(input jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input ->> 'lastFramePredictionId',
+    input ->> 'lastFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end $$;
-comment on function keyframe_private.has_images is 'Whether an input has an image. A last frame comes only beside a first frame.';
+comment on function keyframe_private.has_images is 'Whether an input has an image.';
 
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -2397,20 +2800,12 @@ begin
 end $$;
 comment on function keyframe_private.describe_control is 'What a control takes, for a sentence: "5 or 10".';
 
-create function keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb default null)
-returns void language plpgsql stable set search_path = '' as $$
-declare
-  others text;
+create function keyframe_private.without_frame(control text)
+returns text language plpgsql immutable set search_path = '' as $$
 begin
-  select string_agg(m.model, ', ' order by m.position, m.model) into others
-  from keyframe.models m
-  where m.step = chosen.step and m.model <> chosen.model and m.enabled
-    and case when value is null then m.controls ? control_name
-      else keyframe_private.control_takes(m.controls -> control_name, value) end;
-  perform keyframe_private.raise_error('unsupported_input',
-    format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
+  return case when control in ('firstFrame', 'lastFrame') then format(' (%sPredictionId null: no frame)', control) else '' end;
 end $$;
-comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
+comment on function keyframe_private.without_frame is 'How a start leaves out a frame that it did not name, for a sentence.';
 
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
@@ -2423,11 +2818,12 @@ begin
     union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
   loop
     if control.value is null then
-      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
-    elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
-      perform keyframe_private.refuse_input(chosen,
-        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
-        control.name, control.value);
+      perform keyframe_private.raise_error('unsupported_input', format('%s takes no %s.', chosen.model, control.name));
+    elsif control.name <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame'] then -- else it is that of the frames
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s %s no %s (sent: %s).', chosen.model,
+          case when chosen.step = 'video' and control.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
+          control.name, keyframe_private.quote_value(control.value #>> '{}')));
     end if;
   end loop;
 
@@ -2438,24 +2834,23 @@ begin
   loop
     if control.value is null and not control.is_used then
       perform keyframe_private.raise_error('unsupported_input',
-        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+        format('%s needs a %s.', chosen.model, control.name));
     end if;
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
         perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
-          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.',
-            chosen.model, control.name, other));
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out%s.', chosen.model, control.name, other,
+            keyframe_private.without_frame(other)));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
         perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
-          format('%s takes %s only together with %s.', chosen.model, control.name, other));
+          format('%s takes %s only together with %s%s.', chosen.model, control.name, other, keyframe_private.without_frame(control.name)));
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
       and not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen,
-        format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
-        keyframe_private.describe_control(control.rule)), control.name, control.value);
+      perform keyframe_private.raise_error('unsupported_input', format('%s %s: %s takes %s.', control.name,
+        keyframe_private.quote_value(control.value #>> '{}'), chosen.model, keyframe_private.describe_control(control.rule)));
     end if;
   end loop;
 end $$;
@@ -2549,7 +2944,7 @@ comment on function keyframe_private.resolve_frame is 'A frame as fields of an i
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
   select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
-    'referenceImagePaths']
+    'referenceImagePaths', 'elementIds', 'elements']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 comment on function keyframe_private.input_fields is 'The fields that an input can have.';
@@ -2559,6 +2954,7 @@ returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   asked jsonb := input;
   unwanted text;
+  frame text;
 begin
   perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
@@ -2598,10 +2994,15 @@ begin
   end if;
   if step = 'video' then
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
-    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId' then
       perform keyframe_private.raise_error('frame_not_ready',
-        'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+        'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     end if;
+    -- The ratio of a start does not depend on the model.
+    foreach frame in array array['firstFrame', 'lastFrame'] loop
+      perform keyframe_private.require_ratio(coalesce(asked ->> (frame || 'PredictionId'), asked ->> (frame || 'ImagePath')),
+        coalesce(asked ->> 'aspectRatio', project.aspect_ratio));
+    end loop;
   end if;
   return asked;
 end $$;
@@ -2616,35 +3017,173 @@ declare
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
     'referenceImagePaths', asked -> 'referenceImagePaths')
     || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
-      'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+      'lastFrameImagePath', asked -> 'lastFrameImagePath', 'elements', asked -> 'elements'));
   values_asked jsonb := jsonb_strip_nulls(asked - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths', 'elements']);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
-    case when chosen.step = 'video' then 'firstFrame' end,
+    case when chosen.step = 'video' and first_frame is not null then 'firstFrame' end,
     case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
+  frame_count constant integer := case when chosen.controls #> '{referenceImages,countsFrames}' = 'true'
+    then cardinality(array_remove(used, 'referenceImages')) else 0 end;
 begin
-  if reference_count > most then
-    perform keyframe_private.refuse_input(chosen,
-      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
-      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
-      'referenceImages');
+  if reference_count > 0 and reference_count + frame_count > most then
+    perform keyframe_private.raise_error('unsupported_input',
+      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
+      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
+        when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end
+        || case when asked ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
   end if;
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
   end if;
-  if chosen.step = 'video' then
-    perform keyframe_private.require_ratio(first_frame, values_asked ->> 'aspectRatio');
-    perform keyframe_private.require_ratio(last_frame, values_asked ->> 'aspectRatio');
-  end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end $$;
 comment on function keyframe_private.resolve_input is 'The complete input for a model, from what read_input returned.';
+
+-- supabase/schemas/30_predictions/35_elements.sql
+
+-- The elements of a start: their images join its references, their texts its prompt, and its input keeps a record of each.
+
+create function keyframe_private.element_record(element keyframe.elements)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return jsonb_build_object(
+    'elementId', element.id, 'updatedAt', keyframe_private.wire_time(element.updated_at), 'name', element.name, 'text', element.text,
+    'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
+end $$;
+comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
+
+-- An e-mail address has a letter before its @, and is left as it is.
+create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
+language plpgsql stable set search_path = '' as $$
+declare
+  part text;
+  named record;
+begin
+  ids := '{}';
+  foreach part in array string_to_array(prompt, '@') loop
+    if plain is null then
+      plain := part;
+      continue;
+    elsif right(plain, 1) ~ '[[:alnum:]_]' or part !~ '^\S' then
+      plain := plain || '@' || part;
+      continue;
+    end if;
+    select e.id, e.name into named
+    from unnest(known) with ordinality k (id, place)
+    join keyframe.elements e on e.id = k.id and e.owner_id = read_mentions.owner
+    where lower(left(part, char_length(e.name))) = lower(e.name) and substr(part, char_length(e.name) + 1, 1) !~ '[[:alnum:]_]'
+    order by char_length(e.name) desc, k.place limit 1;
+    perform keyframe_private.raise_if(not found, 'invalid_request', format(
+      'The @ at character %s of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.',
+      char_length(plain) + cardinality(ids) + 1));
+    ids := ids || named.id;
+    plain := plain || named.name || substr(part, char_length(named.name) + 1);
+  end loop;
+end $$;
+comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
+
+-- What a caller sends back of an answer. Kept: those whose text is in the prompt, and without a text those with an image in the references.
+create function keyframe_private.keep_element_records(asked jsonb)
+returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  kept jsonb;
+begin
+  if jsonb_typeof(asked -> 'elements') <> 'array'
+    or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
+    or jsonb_array_length(asked -> 'elements') <> jsonb_array_length(jsonb_path_query_array(asked -> 'elements', 'strict $[*] ? (
+      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" && @.updatedAt like_regex "^[0-9]{4}-[0-9T:.-]{18}Z$"
+      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
+      && !exists(@.imagePaths[*] ? (@.type() != "string" || !(@ like_regex "^projects/[A-Za-z0-9._-]{1,200}$"))))')) then
+    perform keyframe_private.raise_error('invalid_request', 'elements must be a list as `input` of an answer has it.');
+  end if;
+  select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
+    'imagePaths', e -> 'imagePaths') order by place) into kept
+  from jsonb_array_elements(asked -> 'elements') with ordinality r (e, place)
+  where case when e ->> 'text' = '' then exists (select from jsonb_array_elements(e -> 'imagePaths') i where asked -> 'referenceImagePaths' @> i)
+    else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
+  return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
+end $$;
+comment on function keyframe_private.keep_element_records is 'An input whose prompt and references have its elements already, with the records of those that are in it.';
+
+-- Those of the start, otherwise of the project, otherwise of the film: of its cast those that the prompt names, if it names any. The images
+-- of a video that starts at a frame are in its frames: it gets them only if the start names its elements.
+create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
+  is_asked constant boolean := asked ->> 'elementIds' is not null;
+  ids uuid[] := coalesce(project.element_ids, film_ids);
+  named record;
+  used record;
+  images text[] := '{}';
+begin
+  if asked ->> 'elements' is not null then
+    perform keyframe_private.raise_if(is_asked, 'invalid_request', 'Send elementIds or elements, not both.');
+    return keyframe_private.keep_element_records(asked);
+  elsif is_asked then
+    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
+    ids := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
+    perform keyframe_private.require_elements(ids, project.owner_id);
+  end if;
+  asked := asked - array['elements', 'elementIds'];
+  if is_asked and ids = '{}' or ids || film_ids = '{}' then
+    return asked; -- an @ means nothing here
+  end if;
+
+  named := keyframe_private.read_mentions(asked ->> 'prompt', ids || film_ids, project.owner_id);
+  if is_asked or project.element_ids is not null or named.ids = '{}' then
+    ids := ids || named.ids;
+  else
+    ids := named.ids;
+  end if;
+  select count(*) as number, jsonb_agg(u.record order by u.place) as records,
+    string_agg(format('%s: %s', u.record ->> 'name', u.record ->> 'text'), e'\n' order by u.place) filter (where u.record ->> 'text' <> '') as lines
+  into used
+  from (
+    select keyframe_private.element_record(e) as record, w.place
+    from (select i.id, min(i.place) as place from unnest(ids) with ordinality i (id, place) group by i.id) w
+    join keyframe.elements e on e.id = w.id and e.owner_id = project.owner_id
+  ) u;
+  perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
+    'A start takes at most %s elements, and %s would be used. Name those of this shot in elementIds, or by @name in its prompt.',
+    keyframe_private.max_elements('start'), used.number));
+  if is_asked or step <> 'video' or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+    images := array(
+      select i.path from jsonb_array_elements(used.records) with ordinality r (record, place)
+      cross join lateral jsonb_array_elements_text(r.record -> 'imagePaths') with ordinality i (path, place)
+      where not asked -> 'referenceImagePaths' ? i.path
+      group by i.path order by min(r.place), min(i.place));
+  end if;
+  asked := asked || jsonb_strip_nulls(jsonb_build_object(
+    'prompt', concat_ws(e'\n\n', named.plain, used.lines), 'elements', used.records,
+    'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
+  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
+    'The prompt has %s characters with the texts of its %s elements, and at most 4000 are taken. Use fewer elements, or shorten a text.',
+    char_length(asked ->> 'prompt'), used.number));
+  return asked;
+end $$;
+comment on function keyframe_private.use_elements is 'What a request asks for, as read_input returned it, with its elements in prompt and references, and a record of each.';
+
+create function keyframe_private.changed_elements(prediction keyframe.predictions)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((
+    select json_agg(json_build_object('elementId', r.used -> 'elementId', 'name', r.used -> 'name', 'changed', c.fields) order by r.place)
+    from jsonb_array_elements(prediction.input -> 'elements') with ordinality r (used, place)
+    left join keyframe.elements e on e.id = (r.used ->> 'elementId')::uuid and e.owner_id = prediction.owner_id
+    cross join lateral (select case when e.id is null then array['deleted'] else array(
+      select f.name from jsonb_each(keyframe_private.element_record(e)) f (name, value)
+      where f.name <> 'updatedAt' and f.value <> r.used -> f.name order by f.name) end) c (fields)
+    where c.fields <> '{}'), '[]');
+end $$;
+comment on function keyframe_private.changed_elements is 'The elements that a prediction was made with and that are deleted or changed since, with the fields that differ.';
 
 -- supabase/schemas/30_predictions/40_starts.sql
 
@@ -2670,10 +3209,27 @@ begin
 end $$;
 comment on function keyframe_private.choose_model is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
 
+create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
+returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
+declare
+  candidate keyframe.models;
+begin
+  for candidate in select s.* from keyframe_private.successors_of(other_than, now()) s loop
+    begin
+      model := candidate.model;
+      input := keyframe_private.resolve_input(asked, project, candidate);
+      return next;
+    exception when sqlstate 'KEYFR' then
+      continue; -- it does not take this input
+    end;
+  end loop;
+end $$;
+comment on function keyframe_private.takers_of is 'The other available models of a step that take an input, in order, and what each makes of it.';
+
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
-  candidate keyframe.models;
+  found_model keyframe.models;
   asked_cost keyframe_private.run_cost;
 begin
   begin
@@ -2681,18 +3237,13 @@ begin
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
-  for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
-    begin
-      if keyframe_private.costs_no_more(
-        keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now()), asked_cost)
-      then
-        return candidate;
-      end if;
-    exception when sqlstate 'KEYFR' then
-      continue; -- it does not take this input
-    end;
-  end loop;
-  return null;
+  select m.* into found_model
+  from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
+  join keyframe.models m on m.step = gone.step and m.model = t.model
+  where keyframe_private.costs_no_more(keyframe_private.most_cost(t.model, t.input, now()), asked_cost)
+  order by t.place
+  limit 1;
+  return found_model;
 end $$;
 comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
 
@@ -2702,6 +3253,7 @@ declare
   project keyframe.projects;
   chosen keyframe.models;
   asked jsonb;
+  refused keyframe_private.refusal;
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
@@ -2711,7 +3263,7 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
-  asked := keyframe_private.read_input(wanted.input, wanted.step, project);
+  asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
   if not keyframe_private.is_available(chosen, now()) then
     wanted.requested_model := chosen.model;
@@ -2723,14 +3275,26 @@ begin
     end if;
   end if;
   wanted.model := chosen.model;
-  wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+  begin
+    wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+  exception when sqlstate 'KEYFR' then
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+    if refused.code <> 'unsupported_input' then
+      raise;
+    end if;
+    perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
+      select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
+      from keyframe_private.takers_of(asked, project, chosen) t)));
+  end;
 end $$;
 comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token('generate');
+  if (current_setting('keyframe.starts_of', true) = auth.uid()::text) is not true then -- start_all
+    perform keyframe_private.take_token('generate');
+  end if;
   return keyframe_private.resolve_start(new);
 end $$;
 
@@ -3359,6 +3923,9 @@ comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json language plpgsql stable set search_path = '' as $$
+declare
+  changed constant json := case when prediction.status = 'succeeded' and prediction.input ? 'elements'
+    then keyframe_private.changed_elements(prediction) else '[]' end;
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
@@ -3371,71 +3938,75 @@ begin
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
     'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
-    'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
+    'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
+    'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
+-- Each of several takes (`count`) costs a token, as if it were started alone: the limit counts what runs, not requests.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
-  request_hash text default null)
+  request_hash text default null, count integer default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
   started keyframe.predictions;
+  takes keyframe.predictions[];
+  predictions json;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
   if request.replayed then
-    select p.* into started from keyframe.predictions p
-    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.project_id <> all (keyframe_private.deleted_projects());
-    perform keyframe_private.raise_if(not found, 'not_found',
+    predictions := keyframe_private.started_json(coalesce(request.answer, jsonb_build_array(request.resource_id)));
+    perform keyframe_private.raise_if(json_array_length(predictions) = 0, 'not_found',
       'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
-  else
+  elsif start_prediction.count is null then
     insert into keyframe.predictions (id, project_id, step, input, model)
     values (
       request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
     returning * into started;
+  else
+    perform keyframe_private.take_token('generate', start_prediction.count);
+    takes := keyframe_private.starts_of(array_fill(project_id, array[start_prediction.count]), step, input, model, 1);
+    request.answer := keyframe_private.start_all(
+      takes, keyframe_private.sum_of(array_fill((keyframe_private.price_start(takes[1])).cost, array[start_prediction.count])),
+      request.resource_id);
+    predictions := keyframe_private.started_json(request.answer);
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started)),
+    'predictions', case when start_prediction.count is not null then predictions end,
+    'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
   return keyframe_private.refuse(refused, 'generate');
 end $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
 
 create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null)
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default 1)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  wanted keyframe.predictions;
-  cost keyframe_private.run_cost;
+  takes keyframe.predictions[];
+  priced record;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  wanted.project_id := estimate_prediction.project_id;
-  wanted.step := estimate_prediction.step;
-  wanted.input := estimate_prediction.input;
-  wanted.model := estimate_prediction.model;
-  wanted := keyframe_private.resolve_start(wanted);
-  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
-  return json_build_object('rate', rate, 'estimate', json_build_object(
-    'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
-    'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
-    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
-    'balance', keyframe_private.balance_json(wanted.owner_id),
-    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(wanted.owner_id, now()) b
-      where (case b.scope when 'owner' then cost.most_charge_micros else cost.most_micros end <= b.available_micros) is not true)
-      and not exists (
-        select from keyframe_private.balance_of(wanted.owner_id) b
-        where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true)));
+  perform keyframe_private.raise_if(estimate_prediction.count between 1 and 8 is not true, 'invalid_request', 'count must be 1 to 8.');
+  takes := keyframe_private.starts_of(array_fill(project_id, array[estimate_prediction.count]), step, input, model, 1);
+  priced := keyframe_private.price_start(takes[1]);
+  if estimate_prediction.count > 1 then
+    perform keyframe_private.price_start(takes[estimate_prediction.count]); -- its seed is the highest
+  end if;
+  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
+    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model))
+    || keyframe_private.estimate_json(keyframe_private.sum_of(array_fill(priced.cost, array[estimate_prediction.count]))));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -3633,6 +4204,191 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page.';
+
+-- supabase/schemas/30_predictions/70_several_starts.sql
+
+-- Several starts in one request: takes of one step, or what the shots of a film lack. All of them or none.
+
+create function keyframe_private.price_start(inout wanted keyframe.predictions, out cost keyframe_private.run_cost)
+language plpgsql volatile set search_path = '' as $$
+begin
+  wanted := keyframe_private.resolve_start(wanted);
+  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
+  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
+end $$;
+comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs.';
+
+create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
+returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
+declare
+  total keyframe_private.run_cost;
+begin
+  select case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_micros), 0) end,
+    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_micros), 0) end,
+    case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_charge_micros), 0) end,
+    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_charge_micros), 0) end
+  into total.estimate_micros, total.most_micros, total.estimate_charge_micros, total.most_charge_micros
+  from unnest(costs) c;
+  return total;
+end $$;
+comment on function keyframe_private.sum_of is 'What runs cost together; null where one is unknown.';
+
+create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return jsonb_build_object(
+    'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
+    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
+    'balance', keyframe_private.balance_json(auth.uid()),
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
+      select from keyframe_private.budgets_of(auth.uid(), now()) b
+      where (case b.scope when 'owner' then cost.most_charge_micros else cost.most_micros end <= b.available_micros) is not true)
+      and not exists (
+        select from keyframe_private.balance_of(auth.uid()) b
+        where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
+end $$;
+comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
+
+-- Seeds that follow each other make takes that differ, each of which can be repeated.
+create function keyframe_private.starts_of(projects uuid[], step keyframe.generation_step, input jsonb, model text, seed_step integer)
+returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
+begin
+  return array(
+    select jsonb_populate_record(null::keyframe.predictions, jsonb_build_object(
+      'id', gen_random_uuid(), 'project_id', p.id, 'step', step, 'model', model,
+      'input', case when jsonb_typeof(input -> 'seed') = 'number'
+        then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + (p.number - 1) * seed_step) else input end))
+    from unnest(projects) with ordinality p (id, number) order by p.number);
+end $$;
+comment on function keyframe_private.starts_of is 'A start for each of the projects, which may be the same one.';
+
+-- The budget is checked for all together, so that a refusal says what all cost. The lock keeps it until each holds its own cost.
+create function keyframe_private.start_all(starts keyframe.predictions[], cost keyframe_private.run_cost, request uuid)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  ids constant jsonb := to_jsonb(array(select s.id from unnest(starts) with ordinality s order by s.ordinality));
+begin
+  perform keyframe_private.take_lock('slots', auth.uid());
+  perform keyframe_private.require_budget(auth.uid(), cost, clock_timestamp());
+  perform set_config('keyframe.starts_of', auth.uid()::text, true); -- their tokens are taken
+  insert into keyframe.predictions (id, project_id, step, input, model)
+  select s.id, s.project_id, s.step, s.input, s.model from unnest(starts) with ordinality s order by s.ordinality;
+  perform set_config('keyframe.starts_of', '', true);
+  update keyframe_private.idempotency_keys k set answer = ids where k.resource_id = request;
+  return ids;
+end $$;
+comment on function keyframe_private.start_all is 'Starts in this order. Returns the identifiers, and notes them for a repetition of the request.';
+
+create function keyframe_private.started_json(ids jsonb)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select coalesce(json_agg(keyframe_private.prediction_json(p) order by i.number), '[]')
+    from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
+    where keyframe_private.is_own(p.owner_id) and p.project_id <> all (keyframe_private.deleted_projects()));
+end $$;
+comment on function keyframe_private.started_json is 'What a request has started, without what has been deleted since.';
+
+-- At most 60: a full bucket of starts by default, and what a request can do in its time.
+create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[])
+returns uuid[] language plpgsql stable set search_path = '' as $$
+declare
+  film constant keyframe.films := keyframe_private.own_film(film_id);
+begin
+  perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
+    'A projectId of projectIds is not of a shot of this film. Read the film again.');
+  return array(
+    select p.id from keyframe.projects p
+    where p.film_id = film.id and (project_ids is null or p.id = any (project_ids)) and keyframe_private.shown_take(p, wanted) is null
+      and not exists (select from keyframe.predictions r where r.project_id = p.id and r.step = wanted and r.completed_at is null)
+    order by p.film_position limit 60);
+end $$;
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step and no run that may become one, in order; with project_ids, only these.';
+
+create function keyframe_private.estimate_starts(starts keyframe.predictions[], out estimate jsonb, out cost keyframe_private.run_cost)
+language plpgsql volatile set search_path = '' as $$
+declare
+  one keyframe.predictions;
+  priced record;
+  costs keyframe_private.run_cost[] := '{}';
+  shot jsonb;
+  shots jsonb := '[]';
+  refused keyframe_private.refusal;
+begin
+  foreach one in array starts loop
+    begin
+      priced := keyframe_private.price_start(one);
+      costs := costs || priced.cost;
+      shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
+        'atMostMicros', (priced.cost).most_charge_micros, 'error', null);
+    exception when sqlstate 'KEYFR' then
+      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null,
+        'error', jsonb_build_object('code', refused.code, 'message', refused.sentence));
+    end;
+    shots := shots || (shot || jsonb_build_object('projectId', one.project_id));
+  end loop;
+  cost := keyframe_private.sum_of(costs);
+  estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
+end $$;
+comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together.';
+
+create function keyframe.start_film(
+  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
+  idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  starts keyframe.predictions[] := '{}';
+  priced record;
+  refusals record;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if not request.replayed then
+    perform keyframe_private.take_token('generate');
+    perform keyframe_private.take_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
+    starts := keyframe_private.starts_of(keyframe_private.shots_without(film_id, step, project_ids), step, input, model, 0);
+    if cardinality(starts) > 1 then
+      perform keyframe_private.take_token('generate', cardinality(starts) - 1);
+    end if;
+    priced := keyframe_private.estimate_starts(starts);
+    select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
+    into refusals from jsonb_to_recordset(priced.estimate -> 'shots') s ("projectId" uuid, error jsonb) where s.error is not null;
+    perform keyframe_private.raise_if(refusals.shots is not null, refusals.first ->> 'code', format(
+      'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'));
+    request.answer := keyframe_private.start_all(starts, priced.cost, request.resource_id);
+  end if;
+  return json_build_object('predictions', keyframe_private.started_json(request.answer), 'replayed', request.replayed,
+    'rate', keyframe_private.rate_state('generate'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
+  return keyframe_private.refuse(refused, 'generate', cardinality(starts));
+end $$;
+comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it: for all or for none.';
+
+create function keyframe.estimate_film(
+  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  shots uuid[];
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  shots := keyframe_private.shots_without(film_id, step, project_ids);
+  if cardinality(shots) > 1 then
+    rate := keyframe_private.take_token('read', cardinality(shots) - 1);
+  end if;
+  return json_build_object('rate', rate, 'estimate',
+    (keyframe_private.estimate_starts(keyframe_private.starts_of(shots, step, input, model, 0))).estimate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Stores nothing. Costs a token for each shot.';
 
 -- supabase/schemas/40_work/10_kicks.sql
 
@@ -6578,9 +7334,10 @@ create function keyframe_private.is_reference_used(path text)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
-    or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path);
+    or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
+    or exists (select from keyframe.element_images i where i.path = is_reference_used.path);
 end $$;
-comment on function keyframe_private.is_reference_used is 'Whether a prediction or a project uses a reference image.';
+comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
 
 create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
 returns void language sql volatile set search_path = '' as $$
@@ -6627,13 +7384,16 @@ begin
   return null;
 end $$;
 
+-- The trigger names the column of the path.
 create function keyframe_private.remove_deleted_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  path constant text := to_jsonb(old) ->> tg_argv[0];
 begin
   perform keyframe_private.take_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(old.reference_image_path, 10), old.owner_id
-  where not keyframe_private.is_reference_used(old.reference_image_path)
+  select 'projects', substr(path, 10), old.owner_id
+  where not keyframe_private.is_reference_used(path)
   on conflict do nothing;
   return null;
 end $$;
@@ -6647,16 +7407,19 @@ begin
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
   perform keyframe_private.raise_if(
     exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
-    'This image is being removed because no prediction used it. Upload it again.');
+    'This image is being removed because nothing used it. Upload it again.');
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end $$;
-comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction or a project uses although its removal was queued.';
+comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction, a project or an element uses although its removal was queued.';
 
-create function keyframe_private.keep_reference_of_project()
+-- The trigger names the column of the path.
+create function keyframe_private.keep_reference_of_row()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  path constant text := to_jsonb(new) ->> tg_argv[0];
 begin
-  if tg_op = 'INSERT' or new.reference_image_path is distinct from old.reference_image_path then
-    perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
+  if tg_op = 'INSERT' or path is distinct from to_jsonb(old) ->> tg_argv[0] then
+    perform keyframe_private.keep_reference(path, new.owner_id);
   end if;
   return new;
 end $$;
@@ -6787,7 +7550,7 @@ begin
   end loop;
   return queued;
 end $$;
-comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that no prediction and no project uses: unused_references_after their upload, or when the owner''s account is deleted.';
+comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that nothing uses: unused_references_after their upload, or when the owner''s account is deleted.';
 
 -- supabase/schemas/80_service/10_acting_servers.sql
 
@@ -6924,6 +7687,24 @@ begin
   return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
+
+-- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
+-- so another id. What a version removes, the one before it did not use: two versions are served.
+create function keyframe_worker.describe_database(process_version text)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  versions constant text[] := array(
+    select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc);
+begin
+  return jsonb_build_object(
+    'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
+    'now', keyframe_private.wire_time(clock_timestamp()),
+    'version', versions[1],
+    'outdated', case
+      when process_version = any (versions[:2]) then null
+      when process_version = any (versions) then 'process' else 'database' end);
+end $$;
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; version; outdated: process or database, null when they fit }.';
 
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
@@ -7359,7 +8140,7 @@ returns jsonb language sql stable set search_path = '' as $$
       select r.* from keyframe_private.rate_buckets r
       where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class <> 'wait'
+    where b.route_class not in ('wait', 'shared') -- of a link it is no owner
       and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
@@ -7684,6 +8465,7 @@ begin
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
       ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
       ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
       ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
       ('balance_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
       ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
@@ -7743,8 +8525,28 @@ create trigger _120_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, where an administrator leaves the owner out.';
 create trigger _130_stamp before update on keyframe.films
-  for each row when (old is distinct from new) execute function keyframe_private.stamp_film();
+  for each row when (old is distinct from new) execute function keyframe_private.move_version();
 comment on trigger _130_stamp on keyframe.films is 'Moves the film''s version.';
+create trigger _140_require_own_elements before insert or update of element_ids on keyframe.films
+  for each row execute function keyframe_private.require_own_elements();
+comment on trigger _140_require_own_elements on keyframe.films is 'Refuses elements of others.';
+
+-- keyframe.elements
+create trigger _100_stamp before update on keyframe.elements
+  for each row when (old is distinct from new) execute function keyframe_private.move_version();
+comment on trigger _100_stamp on keyframe.elements is 'Moves the element''s version.';
+-- Not when an account is deleted: its films and projects go too.
+create trigger _110_leave_lists before delete on keyframe.elements
+  for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
+comment on trigger _110_leave_lists on keyframe.elements is 'Takes it out of films and projects.';
+
+-- keyframe.element_images
+create trigger _100_keep before insert or update on keyframe.element_images
+  for each row execute function keyframe_private.keep_reference_of_row('path');
+comment on trigger _100_keep on keyframe.element_images is 'Checks the image and keeps it from removal.';
+create trigger _500_remove after delete on keyframe.element_images
+  for each row execute function keyframe_private.remove_deleted_reference('path');
+comment on trigger _500_remove on keyframe.element_images is 'Lists the image for removal, unless something else uses it.';
 
 -- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
@@ -7772,13 +8574,16 @@ create trigger _170_require_selected_takes
   for each row execute function keyframe_private.require_selected_takes();
 comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
 create trigger _180_keep_reference before insert or update on keyframe.projects
-  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
+create trigger _190_require_own_elements before insert or update of element_ids on keyframe.projects
+  for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
+comment on trigger _190_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
-  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
+  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
 comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
@@ -7845,6 +8650,13 @@ create trigger _130_admit before insert on keyframe.predictions for each row exe
 comment on trigger _130_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';
 create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
 comment on trigger _500_refuse_used_id on keyframe.predictions is 'Refuses an id that left an event, a submit or a file.';
+create trigger _505_require_sound_input after insert on keyframe.predictions
+  for each row execute function keyframe_private.require_sound_input();
+comment on trigger _505_require_sound_input on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
+create trigger _506_require_sound_change after update on keyframe.predictions
+  for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
+comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
+alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
 create trigger _510_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
@@ -8014,11 +8826,11 @@ cross join (values
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Where frames and reference images exclude each other, the row has no referenceImages: a video starts from a frame.
+-- Video models. Without firstFrame.required they make a video of a text too, in the ratios of aspectRatio.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
     "prompt": {"field": "prompt", "maxLength": 2500}, "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]}, "referenceImages": {"field": "reference_images", "list": true, "max": 5},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]}, "referenceImages": {"field": "reference_images", "list": true, "max": 7, "countsFrames": true},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
@@ -8083,11 +8895,13 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
   ('video', 100, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
     "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 3, "excludes": ["firstFrame", "lastFrame"],
+      "forces": {"aspectRatio": "16:9", "durationSeconds": 8}},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Twice the price of Veo 3.1 Fast.'),
+  }', '{}', 'Twice the price of Veo 3.1 Fast. Reference images only without frames, in 16:9 and eight seconds.'),
   ('video', 110, 'prunaai/p-video', 'P-Video', 'Pruna AI', 'unknown', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "1:1"]},
@@ -8097,24 +8911,31 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
   }', '{"draft": false, "fps": 24}', 'The lowest price: for drafts.'),
   ('video', 120, 'bytedance/seedance-2.5', 'Seedance 2.5', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{"aspect_ratio": "adaptive", "output_format": "mp4", "watermark": false}', 'Refuses photographic faces, also generated ones.'),
+  }', '{"aspect_ratio": "adaptive", "output_format": "mp4"}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.'),
   ('video', 130, 'bytedance/seedance-2.0', 'Seedance 2.0', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Refuses photographic faces, also generated ones.'),
+  }', '{}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.'),
   ('video', 140, 'bytedance/seedance-2.0-fast', 'Seedance 2.0 Fast', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Refuses photographic faces, also generated ones.');
+  }', '{}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.');
 
 insert into keyframe.step_defaults (step, model) values
   ('first-frame', 'google/nano-banana-2'), ('last-frame', 'google/nano-banana-2'), ('video', 'kwaivgi/kling-v3-omni-video');
@@ -8188,7 +9009,7 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['films', 'projects', 'models', 'step_defaults', 'predictions', 'webhook_endpoints', 'webhook_events',
+  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions', 'webhook_endpoints', 'webhook_events',
     'webhook_deliveries', 'webhook_attempts']
   loop
     execute format(
@@ -8222,6 +9043,16 @@ comment on policy projects_update_owner on keyframe.projects is 'Users change th
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
+
+-- keyframe.elements
+create policy elements_select_owner on keyframe.elements for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy elements_select_owner on keyframe.elements is 'Users see their own rows.';
+
+-- keyframe.element_images
+create policy element_images_select_owner on keyframe.element_images for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy element_images_select_owner on keyframe.element_images is 'Users see their own rows.';
 
 -- keyframe.models
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
@@ -8309,21 +9140,21 @@ grant usage on schema keyframe_worker to service_role;
 
 -- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
-  keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
+  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
   keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
 to service_role;
 grant select on
-  keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints,
+  keyframe.elements, keyframe.element_images, keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints,
   keyframe.webhook_events
 to authenticated;
-grant select, insert (title, description), update (title, description), delete on keyframe.films to authenticated;
+grant select, insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;
 grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 grant
   select,
-  insert (title, text_prompt, description, aspect_ratio, film_id),
+  insert (title, text_prompt, description, aspect_ratio, film_id, element_ids),
   update (
     title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id,
-    film_id),
+    film_id, element_ids),
   delete
 on keyframe.projects to authenticated;
 
@@ -8334,6 +9165,9 @@ grant execute on function keyframe.health to anon, authenticated, service_role;
 grant execute on function
   keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
   keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
+  keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
+  keyframe.estimate_film, keyframe.start_film,
+  keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
   keyframe.start_prediction, keyframe.update_prediction,
@@ -8358,7 +9192,7 @@ grant execute on function
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
   keyframe_worker.add_credit,
-  keyframe_worker.act_as, keyframe_worker.service_figures
+  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.

@@ -15,8 +15,28 @@ create trigger _120_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, where an administrator leaves the owner out.';
 create trigger _130_stamp before update on keyframe.films
-  for each row when (old is distinct from new) execute function keyframe_private.stamp_film();
+  for each row when (old is distinct from new) execute function keyframe_private.move_version();
 comment on trigger _130_stamp on keyframe.films is 'Moves the film''s version.';
+create trigger _140_require_own_elements before insert or update of element_ids on keyframe.films
+  for each row execute function keyframe_private.require_own_elements();
+comment on trigger _140_require_own_elements on keyframe.films is 'Refuses elements of others.';
+
+-- keyframe.elements
+create trigger _100_stamp before update on keyframe.elements
+  for each row when (old is distinct from new) execute function keyframe_private.move_version();
+comment on trigger _100_stamp on keyframe.elements is 'Moves the element''s version.';
+-- Not when an account is deleted: its films and projects go too.
+create trigger _110_leave_lists before delete on keyframe.elements
+  for each row when (pg_trigger_depth() = 0) execute function keyframe_private.leave_lists();
+comment on trigger _110_leave_lists on keyframe.elements is 'Takes it out of films and projects.';
+
+-- keyframe.element_images
+create trigger _100_keep before insert or update on keyframe.element_images
+  for each row execute function keyframe_private.keep_reference_of_row('path');
+comment on trigger _100_keep on keyframe.element_images is 'Checks the image and keeps it from removal.';
+create trigger _500_remove after delete on keyframe.element_images
+  for each row execute function keyframe_private.remove_deleted_reference('path');
+comment on trigger _500_remove on keyframe.element_images is 'Lists the image for removal, unless something else uses it.';
 
 -- keyframe.projects
 create trigger _100_limit_changes before update or delete on keyframe.projects
@@ -44,13 +64,16 @@ create trigger _170_require_selected_takes
   for each row execute function keyframe_private.require_selected_takes();
 comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
 create trigger _180_keep_reference before insert or update on keyframe.projects
-  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_project();
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
+create trigger _190_require_own_elements before insert or update of element_ids on keyframe.projects
+  for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
+comment on trigger _190_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
-  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
+  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
 comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
 create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
 comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
@@ -117,6 +140,13 @@ create trigger _130_admit before insert on keyframe.predictions for each row exe
 comment on trigger _130_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';
 create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
 comment on trigger _500_refuse_used_id on keyframe.predictions is 'Refuses an id that left an event, a submit or a file.';
+create trigger _505_require_sound_input after insert on keyframe.predictions
+  for each row execute function keyframe_private.require_sound_input();
+comment on trigger _505_require_sound_input on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
+create trigger _506_require_sound_change after update on keyframe.predictions
+  for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
+comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
+alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
 create trigger _510_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';

@@ -42,11 +42,11 @@ cross join (values
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Where frames and reference images exclude each other, the row has no referenceImages: a video starts from a frame.
+-- Video models. Without firstFrame.required they make a video of a text too, in the ratios of aspectRatio.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
     "prompt": {"field": "prompt", "maxLength": 2500}, "firstFrame": {"field": "start_image"},
-    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]}, "referenceImages": {"field": "reference_images", "list": true, "max": 5},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]}, "referenceImages": {"field": "reference_images", "list": true, "max": 7, "countsFrames": true},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
@@ -111,11 +111,13 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
   ('video', 100, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
     "prompt": {"field": "prompt"}, "negativePrompt": {"field": "negative_prompt"}, "firstFrame": {"field": "image"},
     "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 3, "excludes": ["firstFrame", "lastFrame"],
+      "forces": {"aspectRatio": "16:9", "durationSeconds": 8}},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
     "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Twice the price of Veo 3.1 Fast.'),
+  }', '{}', 'Twice the price of Veo 3.1 Fast. Reference images only without frames, in 16:9 and eight seconds.'),
   ('video', 110, 'prunaai/p-video', 'P-Video', 'Pruna AI', 'unknown', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "1:1"]},
@@ -125,24 +127,31 @@ insert into keyframe.models (step, position, model, label, vendor, accepts_faces
   }', '{"draft": false, "fps": 24}', 'The lowest price: for drafts.'),
   ('video', 120, 'bytedance/seedance-2.5', 'Seedance 2.5', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9"], "omitWith": ["firstFrame"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{"aspect_ratio": "adaptive", "output_format": "mp4", "watermark": false}', 'Refuses photographic faces, also generated ones.'),
+  }', '{"aspect_ratio": "adaptive", "output_format": "mp4"}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.'),
   ('video', 130, 'bytedance/seedance-2.0', 'Seedance 2.0', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p", "1080p", "4k"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Refuses photographic faces, also generated ones.'),
+  }', '{}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.'),
   ('video', 140, 'bytedance/seedance-2.0-fast', 'Seedance 2.0 Fast', 'ByteDance', 'no', '{
     "prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}, "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
     "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
     "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
     "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
     "audio": {"field": "generate_audio", "values": [false, true], "default": false}, "seed": {"field": "seed", "min": 0, "max": 2147483647}
-  }', '{}', 'Refuses photographic faces, also generated ones.');
+  }', '{}',
+    'Refuses photographic faces, also generated ones. Reference images, [Image1] in the prompt, only without frames.');
 
 insert into keyframe.step_defaults (step, model) values
   ('first-frame', 'google/nano-banana-2'), ('last-frame', 'google/nano-banana-2'), ('video', 'kwaivgi/kling-v3-omni-video');

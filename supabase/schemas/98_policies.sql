@@ -5,7 +5,7 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['films', 'projects', 'models', 'step_defaults', 'predictions', 'webhook_endpoints', 'webhook_events',
+  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions', 'webhook_endpoints', 'webhook_events',
     'webhook_deliveries', 'webhook_attempts']
   loop
     execute format(
@@ -39,6 +39,16 @@ comment on policy projects_update_owner on keyframe.projects is 'Users change th
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
+
+-- keyframe.elements
+create policy elements_select_owner on keyframe.elements for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy elements_select_owner on keyframe.elements is 'Users see their own rows.';
+
+-- keyframe.element_images
+create policy element_images_select_owner on keyframe.element_images for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy element_images_select_owner on keyframe.element_images is 'Users see their own rows.';
 
 -- keyframe.models
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);

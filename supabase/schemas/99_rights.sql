@@ -23,21 +23,21 @@ grant usage on schema keyframe_worker to service_role;
 
 -- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
-  keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
+  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
   keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
 to service_role;
 grant select on
-  keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints,
+  keyframe.elements, keyframe.element_images, keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints,
   keyframe.webhook_events
 to authenticated;
-grant select, insert (title, description), update (title, description), delete on keyframe.films to authenticated;
+grant select, insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;
 grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 grant
   select,
-  insert (title, text_prompt, description, aspect_ratio, film_id),
+  insert (title, text_prompt, description, aspect_ratio, film_id, element_ids),
   update (
     title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id,
-    film_id),
+    film_id, element_ids),
   delete
 on keyframe.projects to authenticated;
 
@@ -48,6 +48,9 @@ grant execute on function keyframe.health to anon, authenticated, service_role;
 grant execute on function
   keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
   keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
+  keyframe.create_element, keyframe.delete_element, keyframe.list_elements, keyframe.read_element, keyframe.update_element,
+  keyframe.estimate_film, keyframe.start_film,
+  keyframe.share_film, keyframe.list_film_shares, keyframe.revoke_film_share,
   keyframe.list_models,
   keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
   keyframe.start_prediction, keyframe.update_prediction,
@@ -72,7 +75,7 @@ grant execute on function
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
   keyframe_worker.add_credit,
-  keyframe_worker.act_as, keyframe_worker.service_figures
+  keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.

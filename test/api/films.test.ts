@@ -29,7 +29,7 @@ test("a film, its shots and what is generated for one → one read has all of it
   expect([frame.status, video.status, failed.status]).toEqual(["succeeded", "succeeded", "failed"]);
 
   const { createdAt, updatedAt, shots, ...rest } = await readFilm(user, filmId.toUpperCase());
-  expect(rest).toEqual({ filmId, title: "The pier", description: "", projectIds });
+  expect(rest).toEqual({ filmId, title: "The pier", description: "", projectIds, elementIds: [] });
   expect(updatedAt > createdAt).toBe(true); // two shots were added
   const { predictions: _, ...project } = await readProject(user, projectId);
   expect(shots).toEqual([project, expect.objectContaining({ projectId: bare, filmId })]);

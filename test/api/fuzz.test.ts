@@ -43,6 +43,9 @@ beforeAll(async () => {
     deletePrediction: [{ projectId: take.projectId, firstFrameId: take.predictionId }],
     deleteProject: await some(() => scene.freshProject()),
     deleteFilm: await some(() => scene.freshFilm()),
+    deleteElement: await some(() => scene.freshElement()),
+    shareFilm: await some(() => scene.freshFilm()),
+    revokeShare: await some(() => scene.freshShare()),
     // One that may be switched off gets no tests.
     changeWebhook: webhooks.slice(1, 2),
     deleteWebhook: webhooks.slice(2),

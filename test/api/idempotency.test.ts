@@ -1,8 +1,10 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
+import { startedFilm } from "../../shared/contract/films.ts";
 import { takesKey } from "../../shared/contract/operations/operation.ts";
 import { prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
+import { createdShare } from "../../shared/contract/shares.ts";
 import { createApiApp } from "../support/api/app.ts";
 import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
 import { requestInit } from "../support/api/call.ts";
@@ -39,6 +41,8 @@ async function countAll({ user: { id }, webhookId }: Scene): Promise<Record<stri
       select id from keyframe.webhook_endpoints where owner_id = ${id} or id = ${webhookId} or description = ${MARK})
     select (select count(*)::int from keyframe.projects where owner_id = ${id}) as projects,
       (select count(*)::int from keyframe.films where owner_id = ${id}) as films,
+      (select count(*)::int from keyframe.elements where owner_id = ${id}) as elements,
+      (select count(*)::int from keyframe_private.film_shares s join keyframe.films f on f.id = s.film_id where f.owner_id = ${id}) as shares,
       (select count(*)::int from keyframe.predictions where owner_id = ${id}) as predictions,
       (select count(*)::int from keyframe.predictions where owner_id = ${id} and status = 'canceled') as canceled,
       (select count(*)::int from storage.objects where user_metadata ->> 'ownerId' = ${id} and bucket_id = 'projects') as files,
@@ -60,12 +64,15 @@ type Post = {
   /** What another request with the same key has otherwise; absent: it is one for another path. */
   other?: object;
 };
-const start: Post = { effect: { predictions: 1 }, other: { prompt: "[[fault:rejected]] by night" } };
+const start: Post = { effect: { predictions: 1 }, other: { count: 2 } };
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
 const POSTS: Partial<Record<OperationId, Post>> = {
   createProject: { effect: { projects: 1 }, other: { textPrompt: "A harbour at night" } },
   createFilm: { effect: { films: 1 }, other: { title: "Quay" } },
+  createElement: { effect: { elements: 1 }, other: { name: "Quay" } },
+  shareFilm: { effect: { shares: 1 }, other: { expiresAt: "2036-11-21T12:00:00.000Z" } },
   uploadReferenceImage: { effect: { files: 1 }, tokenEach: true },
+  startFilm: { effect: { predictions: 1 }, other: { resolution: "1K" } },
   startFirstFrame: start,
   startLastFrame: start,
   startVideo: start,
@@ -102,10 +109,14 @@ test("an estimate with a key → the key is not used: a start may have it, and n
 
 /** What stays the same in each answer, whatever has become of the resource between them. */
 function same({ data }: Reply): unknown {
+  const film = startedFilm.safeParse(data);
+  if (film.success) return film.data.predictions.map(({ predictionId, createdAt }) => [predictionId, createdAt]);
   const run = prediction.safeParse(data);
   if (run.success) return [run.data.predictionId, run.data.createdAt];
   const sent = delivery.safeParse(data);
-  return sent.success ? [sent.data.deliveryId, sent.data.createdAt] : data;
+  if (sent.success) return [sent.data.deliveryId, sent.data.createdAt];
+  const shared = createdShare.safeParse(data);
+  return shared.success ? { ...shared.data, token: "another each time" } : data;
 }
 
 const ofUser = Object.entries(POSTS).map(([id, post]) => ["a user", id as OperationId, post, () => scene] as const);

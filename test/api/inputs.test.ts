@@ -65,3 +65,42 @@ describe("a start with all that its model takes", () => {
     },
   );
 });
+
+describe("a video without frames", () => {
+  const NONE = { firstFramePredictionId: null, lastFramePredictionId: null };
+
+  test("of the text, and of references alone → made in the project's ratio; its input, sent again, is the same request", async () => {
+    const tall = await user.createProject({ aspectRatio: "9:16" });
+    const referenceImagePaths = [await user.upload(await drawImage())];
+    for (const wanted of [NONE, { ...NONE, model: "bytedance/seedance-2.5", referenceImagePaths }]) {
+      const { status, input, output } = await user.finish(await user.start("video", { projectId: tall, ...wanted }));
+      expect([status, input.aspectRatio, Number(output?.width) < Number(output?.height)]).toEqual([
+        "succeeded",
+        "9:16",
+        true,
+      ]);
+      const { referenceImagePath: _, ...again } = input;
+      expect((await user.start("video", { projectId: tall, ...wanted, ...again })).input).toEqual(input);
+    }
+  });
+
+  test("GET /api/models → says of each model whether it makes one; a start that it refuses names those that do", async () => {
+    const referenceImagePaths = [await user.upload(await drawImage())];
+    const able = (model: Model, ...images: string[]) =>
+      model.controls.firstFrame?.required !== true &&
+      model.controls.aspectRatio?.values?.includes("16:9") === true &&
+      images.every((name) => name in model.controls);
+    const refusal = async (body: object) =>
+      (await user.post("/api/projects/generate/video", { projectId, ...NONE, ...body })).error?.message;
+    const names = (list: Model[] = []) => list.map(({ model }) => model).join(", ");
+    const ofText = names(models.video?.filter((one) => able(one)));
+    expect(await refusal({ model: "kwaivgi/kling-v2.1" })).toBe(
+      `kwaivgi/kling-v2.1 needs a firstFrame: it has no aspectRatio (sent: 16:9). Models that take it: ${ofText}.`,
+    );
+    const ofReferences = names(models.video?.filter((one) => able(one, "referenceImages")));
+    expect(ofReferences.split(", ")).toHaveLength(5);
+    expect(await refusal({ model: "pixverse/pixverse-v6", referenceImagePaths })).toBe(
+      `pixverse/pixverse-v6 takes 0 reference images, and 1 would be sent. Models that take it: ${ofReferences}.`,
+    );
+  });
+});

@@ -27,6 +27,8 @@ const unknown = (scene: Scene): Scene => ({
   ...{
     projectId: id(),
     filmId: id(),
+    elementId: id(),
+    shareId: id(),
     finishedId: id(),
     runningId: id(),
     failedId: id(),
@@ -36,7 +38,7 @@ const unknown = (scene: Scene): Scene => ({
 });
 
 /** Operations about something that somebody owns, by its identifier. */
-const isInPath = (one: OperationId) => OPERATIONS[one].at.includes("/:");
+const isInPath = (one: OperationId) => OPERATIONS[one].caller !== "nobody" && OPERATIONS[one].at.includes("/:");
 const RESOURCES = OPERATION_IDS.filter((one) => isInPath(one) || OPERATIONS[one].at.startsWith("/projects/generate/"));
 const OF_WEBHOOKS = OPERATION_IDS.filter((one) => OPERATIONS[one].caller === "manager");
 

@@ -55,7 +55,11 @@ function apiBefore(platformUrl: string) {
 
 /** Each operation of the contract, about what there may be, and the figures. */
 const id = crypto.randomUUID();
-const ids = { projectId: id, filmId: id, finishedId: id, runningId: id, failedId: id, webhookId: id, deliveryId: id };
+const ids = {
+  ...{ projectId: id, filmId: id, elementId: id, finishedId: id, runningId: id, failedId: id },
+  ...{ webhookId: id, deliveryId: id },
+  ...{ shareId: id, shareToken: "t".repeat(43) },
+};
 async function requests(): Promise<[path: string, options: CallOptions][]> {
   const token = inject("stack").secretKey;
   const asked = OPERATION_IDS.map(async (one): Promise<[string, CallOptions]> => {

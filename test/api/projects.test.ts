@@ -32,6 +32,7 @@ describe("reading", () => {
       ...FIELDS,
       referenceImagePath: null,
       filmId: null,
+      elementIds: null,
       selected: NONE_OF_EACH_STEP,
       predictions: NONE_OF_EACH_STEP,
       takes: NONE_OF_EACH_STEP,

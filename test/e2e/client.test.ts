@@ -41,6 +41,7 @@ const FOREIGN: Record<string, string[]> = {
   "react.js": ["react"],
   "react.d.ts": ["react"],
   "film-mp4.js": ["mediabunny"],
+  "film-last-frame.js": ["mediabunny"],
   "film-fragments.js": ["mediabunny"],
   "film-fragments.d.ts": ["mediabunny"],
   "film-zip.js": ["client-zip"],
@@ -294,7 +295,10 @@ function expectJourney(report: JourneyReport): void {
   expect([report.projects.length, report.title, report.hidden]).toEqual([1, "Harbour, second draft", true]);
   const { predictions, shots } = report;
   expect(ids([predictions["first-frame"], predictions.video])).toEqual(ids([ended, video]));
+  expect(report.elements).toEqual([expect.objectContaining({ elementId: report.elementIds[0], text: "Red" })]);
+  expect([report.lacking, report.filled]).toEqual([[], []]);
   expect([report.films.length, shots.length, ...ids([shots[0]?.takes.video])]).toEqual([1, 1, video?.predictionId]);
+  expect(report.shared).toEqual(["The pier", "Harbour, second draft", true, 1, refused("not_found", 404)]);
   expect(usage.groups.map(({ predictions: runs }) => runs)).toEqual([2, 1, 1]);
 
   expect(report.shown.secret).toBe(secret);

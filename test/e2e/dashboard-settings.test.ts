@@ -224,6 +224,36 @@ test("“End at the last frame” is taken back → the next video has none; the
   expect(portrait?.predictionId).toBeDefined();
 });
 
+test("“Start at the first frame” is taken back → references instead of frames, and a video from them alone", async () => {
+  const { person, projectId } = await newFilm();
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 422 .*video\/estimate/s); // of a model that takes no references
+  await openStudio(page, projectId);
+  const card = stepCard(page, "Video");
+  await card.getByText("Generate the first frame first.").waitFor();
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("Model").selectOption("bytedance/seedance-2.0");
+  await card.getByText("Seedance 2.0 takes either frames or reference images.").waitFor();
+  expect(await card.getByRole("button", { name: "Add image" }).count()).toBe(0);
+  await card.getByLabel("Start at the first frame").uncheck();
+  await card.getByRole("button", { name: "Use an image" }).waitFor({ state: "detached" });
+  await card.locator("input[type=file]").setInputFiles(photoFile(person.email));
+  await card.getByRole("button", { name: "Remove reference image" }).waitFor();
+  await card.getByLabel("Model").selectOption("pixverse/pixverse-v6");
+  await card
+    .getByText(
+      /^PixVerse V6 takes no reference images\. Models that take what is here: Kling 3\.0 Omni, Veo 3\.1, Seed/,
+    )
+    .waitFor();
+  await expectGoodLooks(page);
+  await card.getByLabel("Model").selectOption("bytedance/seedance-2.0");
+  await card.getByRole("button", { name: "Generate" }).click();
+  await card.getByText("Done").waitFor();
+  const { video } = (await person.keyframe.readProject(projectId)).predictions;
+  expect(video?.input).toMatchObject({ firstFramePredictionId: null, firstFrameImagePath: null, aspectRatio: "16:9" });
+  expect(video?.input.referenceImagePaths).toHaveLength(1);
+});
+
 test("an uploaded image is chosen as first frame → the video starts; of another ratio, or its content rejected → said in words", async () => {
   const { person, projectId } = await newFilm();
   const { page, watch } = await visit({ session: person.session });

@@ -9,6 +9,7 @@ import { type Prediction, uploadedReferenceImage } from "../../shared/contract/p
 import { download, expectSoundEnd } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { readClip } from "../support/media/clips.ts";
+import { drawPhoto, manifestStore, PHOTO_KINDS, withLocation, withManifest } from "../support/media/photos.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { connect } from "../support/stack/own-stack.ts";
 
@@ -111,34 +112,54 @@ test("a video model that makes a WebM, a GIF → the file as it is; type, sides,
   }
 });
 
-test("the demo with three shots → each starts on the last frame before; files, film and events checked; a line per shot", {
-  timeout: 180_000,
-}, async () => {
-  const steps: Stage[] = [];
-  let written = "";
-  await runDemo({
-    ...stack,
-    shots: 3,
-    timeoutMs: 60_000,
-    signal: new AbortController().signal,
-    display: showStages((text) => {
-      written += text;
-    }, false),
-    steps,
-  });
-  const shots = ["shot 1", "shot 2", "shot 3"];
-  expect(steps.map(({ name }) => name)).toEqual(["sign up", "webhook", "film", ...shots, "read film", "events"]);
-  expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
-    expect.stringMatching(/^ {2}shot 1: 160 × 90, \d+ KiB, 5 s, .*; from its first frame to its last$/),
-    expect.stringMatching(/^ {2}shot 2: .*; from the last frame of shot 1 to its last$/),
-    expect.stringMatching(/^ {2}shot 3: .*; from the last frame of shot 2 to its last$/),
-  ]);
+test("pictures in which their maker wrote where they came from: C2PA, XMP, Exif → each is stored as it came", async () => {
+  const maker = await newFilmMaker(stack);
+  for (const kind of PHOTO_KINDS) {
+    const signed = withManifest(kind, await drawPhoto(kind), manifestStore("trainedAlgorithmicMedia"));
+    const bytes = withLocation(kind, signed, 1);
+    const name = `origin.${kind}`;
+    await fetch(`${stack.simulatorUrl}/control/files/${name}`, { method: "PUT", body: bytes });
+    const ended = await maker.untilEnded(
+      await maker.start("first-frame", { prompt: promptWith(`output_file=${name}`) }),
+    );
+    expect([ended.output?.contentType, await download(ended)]).toEqual([`image/${kind}`, bytes]);
+  }
+});
 
-  // The demo itself checks the frames of each video.
-  const made = await sql<{ step: string }[]>`
+test.each([false, true])(
+  "the demo with three shots, cast: %o → each starts on the last frame before; files, film and events checked",
+  {
+    timeout: 180_000,
+  },
+  async (withCast) => {
+    const steps: Stage[] = [];
+    let written = "";
+    await runDemo({
+      ...stack,
+      ...{ shots: 3, withCast },
+      timeoutMs: 60_000,
+      signal: new AbortController().signal,
+      display: showStages((text) => {
+        written += text;
+      }, false),
+      steps,
+    });
+    const shots = ["shot 1", "shot 2", "shot 3"];
+    expect(steps.map(({ name }) => name)).toEqual([
+      ...["sign up", "webhook", ...(withCast ? ["cast"] : []), "film", ...shots, "read film", "events"],
+    ]);
+    expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
+      expect.stringMatching(/^ {2}shot 1: 160 × 90, \d+ KiB, 5 s, .*; from its first frame to its last$/),
+      expect.stringMatching(/^ {2}shot 2: .*; from the last frame of shot 1 to its last$/),
+      expect.stringMatching(/^ {2}shot 3: .*; from the last frame of shot 2 to its last$/),
+    ]);
+
+    // The demo itself checks the frames of each video, and that each step was made with the cast.
+    const made = await sql<{ step: string }[]>`
     select p.step from keyframe.projects s join keyframe.predictions p on p.project_id = s.id
     where s.film_id = ${steps.find(({ name }) => name === "film")?.result ?? ""}
     order by s.film_position, p.created_at`;
-  const withoutFirst = ["last-frame", "video"];
-  expect(made.map(({ step }) => step)).toEqual(["first-frame", ...withoutFirst, ...withoutFirst, ...withoutFirst]);
-});
+    const withoutFirst = ["last-frame", "video"];
+    expect(made.map(({ step }) => step)).toEqual(["first-frame", ...withoutFirst, ...withoutFirst, ...withoutFirst]);
+  },
+);

@@ -43,7 +43,19 @@ async function filmMaker() {
   };
   const running = await startStuck(openDatabase(), user, "last-frame", projectId);
   const { deliveryId } = await keyframe.webhooks.test(webhookId);
-  const own = { projectId, filmId, webhookId, deliveryId, firstFrameId, lastFrameId, videoId, referenceImagePath };
+  const { shareId, token: shareToken } = await keyframe.films.share(filmId);
+  const shared = { shareId, shareToken };
+  const own = {
+    ...shared,
+    projectId,
+    filmId,
+    webhookId,
+    deliveryId,
+    firstFrameId,
+    lastFrameId,
+    videoId,
+    referenceImagePath,
+  };
   return { ...person, own, running };
 }
 
@@ -72,6 +84,10 @@ const doomed = (keyframe: KeyframeClient, running: { projectId: string; predicti
     },
     deleteProject: async () => ({ PROJECT_ID: await project() }),
     deleteFilm: async () => ({ FILM_ID: (await keyframe.films.create({ title: "Doomed" })).filmId }),
+    revokeShare: async () => {
+      const { filmId } = await keyframe.films.create({ title: "Doomed" });
+      return { FILM_ID: filmId, SHARE_ID: (await keyframe.films.share(filmId)).shareId };
+    },
     deleteWebhook: async () => {
       const made = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
       return { WEBHOOK_ID: made.webhookId };

@@ -18,7 +18,7 @@ let stack: OwnStack;
 let loginUrl: string;
 beforeAll(async () => {
   stack = await startOwnStack({ workers: "functions" });
-  const login = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
+  const login = `test_login_${crypto.randomUUID().slice(0, 8)}`;
   await stack.sql.unsafe(`create role ${login} login noinherit password 'geheim' in role service_role`);
   loginUrl = Object.assign(new URL(stack.databaseUrl), { username: login, password: "geheim" }).href;
 });
@@ -44,7 +44,7 @@ function thawFunctions(): void {
 
 async function startProcess(databaseUrl?: string): Promise<WorkerProcess> {
   await untilNobodyLooks(stack.sql);
-  const process = await startWorkerProcess(stack, databaseUrl);
+  const process = await startWorkerProcess(stack, { databaseUrl });
   processes.push(process);
   await stack.sql`delete from keyframe_private.kicks where id > 0`;
   return process;

@@ -65,9 +65,9 @@ test("the packages that run with secrets in their reach → are these few", () =
   });
   expect(Object.fromEntries(used)).toEqual({
     api: "@supabase/postgrest-js @supabase/storage-js hono image-dimensions ipaddr.js jose zod zod-openapi",
-    "keyframe-deliver": "@supabase/postgrest-js ipaddr.js standardwebhooks undici zod",
-    "keyframe-generate": "@supabase/postgrest-js image-dimensions replicate standardwebhooks zod",
-    "keyframe-replicate-webhook": "@supabase/postgrest-js standardwebhooks zod",
+    "keyframe-deliver": "@supabase/postgrest-js ipaddr.js undici zod",
+    "keyframe-generate": "@supabase/postgrest-js image-dimensions replicate zod",
+    "keyframe-replicate-webhook": "@supabase/postgrest-js zod",
   });
   // npm run worker imports the functions' modules, and these.
   const sources = readdirSync(new URL("../../worker/", import.meta.url)).filter((name) => name.endsWith(".ts"));

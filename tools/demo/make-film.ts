@@ -1,9 +1,16 @@
-import type { KeyframeClient, StepBody, SucceededPrediction } from "../../client/index.ts";
+import type { Element, KeyframeClient, StepBody, SucceededPrediction } from "../../client/index.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import type { EventReceiver } from "./expect-events.ts";
 import { type DemoOptions, describeOutput, runStep, type Timed } from "./make-shot.ts";
 
 const SCENE = "A lighthouse on a cliff, waves below, slow camera move towards the sea";
+const CAST = [
+  { kind: "character", name: "Mara", text: "A keeper of 60 in a yellow oilskin" },
+  { kind: "character", name: "Jon", text: "A boy of 12 with a red cap" },
+  { kind: "place", name: "The lighthouse", text: "White, on a cliff, with a green door" },
+] as const;
+const SCENE_OF_CAST = "@Mara and @Jon in front of @the lighthouse";
 const TIMES = ["at dusk", "in the deep blue of night", "at sunrise", "in a storm", "at noon"];
 
 type Shot = {
@@ -21,16 +28,24 @@ export async function makeFilm(
   timed: Timed,
   options: DemoOptions & { shots: number },
 ): Promise<void> {
-  const { shots: count, signal } = options;
+  const { shots: count, signal, withCast = false } = options;
+  const cast = withCast
+    ? await timed(
+        "cast",
+        () => Promise.all(CAST.map((one) => makeElement(one, keyframe, signal))),
+        (made) => made.map(({ name }) => name).join(", "),
+      )
+    : [];
+  const elementIds = cast.map(({ elementId }) => elementId);
   const { filmId } = await timed(
     "film",
-    () => keyframe.films.create({ title: "Lighthouse" }, { signal }),
+    () => keyframe.films.create({ title: "Lighthouse", ...(withCast && { elementIds }) }, { signal }),
     (made) => made.filmId,
   );
   const shots: Shot[] = [];
   while (shots.length < count) {
     const number = shots.length + 1;
-    const make = () => makeShotOf(filmId, number, shots.at(-1)?.last, keyframe, options);
+    const make = () => makeShotOf(filmId, number, shots.at(-1)?.last, cast, keyframe, options);
     shots.push(await timed(`shot ${number}`, make, ({ result }) => result));
   }
   await timed(
@@ -50,22 +65,45 @@ export async function makeFilm(
   );
 }
 
+/** An element with a picture of its own. */
+async function makeElement(
+  fields: (typeof CAST)[number],
+  keyframe: KeyframeClient,
+  signal: AbortSignal,
+): Promise<Element> {
+  const { referenceImagePath } = await keyframe.uploadReferenceImage(drawReferencePhoto(fields.name), { signal });
+  return await keyframe.elements.create({ ...fields, imagePaths: [referenceImagePath] }, { signal });
+}
+
+/** Throws unless it was made with the cast: its texts are in the prompt, and its images among the references of a frame. */
+function expectCast({ step, input }: SucceededPrediction, cast: Element[]): void {
+  const isUsed = ({ elementId, name, text, imagePaths }: Element, at: number) =>
+    input.elements[at]?.elementId === elementId &&
+    input.prompt.includes(`${name}: ${text}`) &&
+    (step === "video" || imagePaths.every((path) => input.referenceImagePaths.includes(path)));
+  if (input.elements.length !== cast.length || !cast.every(isUsed))
+    throw new Error(`The ${step} was not made with the cast.`);
+}
+
 /** Makes one shot. The first one has a first frame of its own. */
 async function makeShotOf(
   filmId: string,
   number: number,
   before: SucceededPrediction | undefined,
+  cast: Element[],
   keyframe: KeyframeClient,
   options: DemoOptions,
 ): Promise<Shot> {
   const timeOf = (at: number) => TIMES[at % TIMES.length];
-  const prompt = (at: number) => `${SCENE}, ${timeOf(at)}`;
+  const prompt = (at: number) => `${cast.length > 0 ? SCENE_OF_CAST : SCENE}, ${timeOf(at)}`;
   const fields = { title: `Lighthouse ${timeOf(number - 1)}`, textPrompt: prompt(number - 1), filmId };
   const { projectId } = await keyframe.createProject(fields, { signal: options.signal });
   const events = ["project.created"];
   const run = async <S extends Step>(step: S, body: StepBody[S]): Promise<SucceededPrediction> => {
     events.push("generation.succeeded");
-    return await runStep(keyframe, options, step, body);
+    const made = await runStep(keyframe, options, step, body);
+    expectCast(made, cast);
+    return made;
   };
   const { predictionId: firstFramePredictionId } = before ?? (await run("first-frame", { projectId }));
   const last = await run("last-frame", { projectId, firstFramePredictionId, prompt: prompt(number) });

@@ -18,6 +18,8 @@ export type DemoOptions = {
   onlyFrame?: boolean;
   /** A film of so many shots. Default: one project without a film. */
   shots?: number | undefined;
+  /** Makes the film with two characters and a place. */
+  withCast?: boolean;
   /** Each step is added when it has succeeded. */
   steps: Stage[];
 };

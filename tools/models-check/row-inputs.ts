@@ -22,29 +22,56 @@ export type Ask = {
 };
 
 /** What can be asked of a row: its defaults, each value of each control, and each combination of its images. */
-export function asksOf({ step, controls }: ModelRow): Ask[] {
+export function asksOf(row: ModelRow): Ask[] {
+  const { step, controls } = row;
   const most = Number(controls.referenceImages?.max ?? 0);
   const least = step === "last-frame" ? Math.min(1, most) : 0; // its first frame
-  const images = { firstFrame: step === "video", lastFrame: false, references: least };
+  const images = {
+    firstFrame: step === "video" && controls.firstFrame !== undefined,
+    lastFrame: false,
+    references: least,
+  };
   const usual = { what: "the defaults", values: {}, images };
   const values = Object.entries(controls).flatMap(([name, control]) =>
     valuesOf(control).map((value) => ({ ...usual, what: `${name} ${value}`, values: { [name]: value } })),
   );
   const negative = { ...usual, what: "negativePrompt", values: { negativePrompt: "Blurred" } };
-  const counts = [...new Set([least, Math.min(1, most), most])];
-  const combinations = [false, true].flatMap((lastFrame) =>
-    counts.map((references) => ({
-      ...usual,
-      what: `${references} reference images${lastFrame ? " and a last frame" : ""}`,
-      images: { ...images, lastFrame, references },
-    })),
+  const combinations = [...new Set([images.firstFrame, false])].flatMap((firstFrame) =>
+    [false, true].flatMap((lastFrame) => {
+      const frames = controls.referenceImages?.countsFrames ? Number(firstFrame) + Number(lastFrame) : 0;
+      return [...new Set([least, Math.min(1, most), most - frames])].map((references) => ({
+        ...usual,
+        what: `${references} reference images${lastFrame ? " and a last frame" : ""}${images.firstFrame && !firstFrame ? ", without a first frame" : ""}`,
+        images: { firstFrame, lastFrame, references },
+      }));
+    }),
   );
-  return [
-    usual,
-    ...values,
-    ...(controls.negativePrompt ? [negative] : []),
-    ...combinations.filter(({ images }) => !images.lastFrame || controls.lastFrame),
-  ];
+  // Beside a frame, the ratio may be left to it.
+  const ratios = (images.firstFrame ? valuesOf(controls.aspectRatio) : []).map((value) => ({
+    what: `aspectRatio ${value}, without a first frame`,
+    values: { aspectRatio: value },
+    images: { ...images, firstFrame: false },
+  }));
+  return [usual, ...values, ...(controls.negativePrompt ? [negative] : []), ...combinations, ...ratios].filter((ask) =>
+    allows(row, ask),
+  );
+}
+
+/** Whether a start may use these images together. A video without a frame has the ratio of its project, which the model must take. */
+function allows({ step, controls }: ModelRow, { images }: Ask): boolean {
+  const used = usedBy({ images });
+  const rules = z
+    .record(z.string(), modelControl.pick({ required: true, needs: true, excludes: true }))
+    .parse(controls);
+  return (
+    (step !== "video" || images.firstFrame || images.lastFrame || controls.aspectRatio !== undefined) &&
+    used.every((name) => controls[name] !== undefined) &&
+    Object.entries(rules).every(([name, { required, needs, excludes }]) =>
+      used.includes(name)
+        ? (needs ?? []).every((one) => used.includes(one)) && !excludes?.some((one) => used.includes(one))
+        : !required,
+    )
+  );
 }
 
 const controlValues = z.array(z.union([z.string(), z.number(), z.boolean()]));

@@ -15,6 +15,7 @@ const NewPassword = page(() => import("../session/NewPasswordPage.tsx"));
 const Projects = page(() => import("../projects/ProjectsPage.tsx"));
 const Films = page(() => import("../films/FilmsPage.tsx"));
 const Film = page(() => import("../films/FilmPage.tsx"));
+const SharedFilm = page(() => import("../films/SharedFilmPage.tsx"));
 const Studio = page(() => import("../studio/StudioPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
@@ -31,6 +32,7 @@ export function Pages() {
     <HashRouter>
       <Suspense>
         <Routes>
+          <Route path="/shared/:token" element={<SharedFilm />} />
           <Route element={<SignedOut />}>
             <Route path="/sign-in" element={<SignIn />} />
             <Route path="/sign-up" element={<SignUp />} />

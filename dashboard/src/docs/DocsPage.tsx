@@ -96,10 +96,11 @@ function Reference({ document }: { document: ApiDocument }) {
 
 /** Of the project with the most takes among the latest, of the latest endpoint that is enabled, and of any that has a delivery. */
 async function readOwn(keyframe: KeyframeClient, signal: AbortSignal) {
-  const [{ projects }, { webhooks }, { films }] = await Promise.all([
+  const [{ projects }, { webhooks }, { films }, { elements }] = await Promise.all([
     keyframe.listProjects({ include: "predictions" }, { signal }),
     keyframe.webhooks.list({ signal }),
     keyframe.films.list({ limit: 1 }, { signal }),
+    keyframe.elements.list({ limit: 1 }, { signal }),
   ]);
   const takesOf = (project?: ListedProject) => Object.values(project?.takes ?? {}).filter((take) => take !== null);
   const [shot] = projects.toSorted((one, other) => takesOf(other).length - takesOf(one).length);
@@ -110,6 +111,7 @@ async function readOwn(keyframe: KeyframeClient, signal: AbortSignal) {
   return {
     projectId: shot?.projectId,
     filmId: films[0]?.filmId,
+    elementId: elements[0]?.elementId,
     firstFrameId: idOf("first-frame"),
     lastFrameId: idOf("last-frame"),
     videoId: idOf("video"),

@@ -1,19 +1,17 @@
 import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type ComponentProps, type CSSProperties, useEffect, useRef, useState } from "react";
+import { type ComponentProps, type CSSProperties, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
-import type { FilmWithShots, Output, Prediction, Shot } from "../../../client/index.ts";
+import type { FilmWithShots, Shot } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { isGone } from "../ui/errors.ts";
 import { Frame, Outdated, Thumb } from "../steps/Sources.tsx";
 import { frameOf, isUpload } from "../steps/step-options.ts";
 import { usePrediction } from "../queries/use-predictions.ts";
-import { FilmVideo, TakeMedia } from "../steps/StepScreen.tsx";
 import screen from "../steps/screen.module.css";
 import link from "../ui/cover-link.module.css";
-import { clockTime } from "../ui/format-time.ts";
 import {
   IconArrowDown,
   IconArrowRight,
@@ -24,15 +22,19 @@ import {
   IconPencil,
   IconPlayerPlay,
   IconPlus,
+  IconSend,
   IconTrash,
 } from "../ui/icons.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { AddProject } from "./AddProject.tsx";
+import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
+import { GenerateMissing } from "./GenerateMissing.tsx";
+import { FilmPlayer, useFilmPlayer } from "./FilmPlayer.tsx";
+import { ShareFilm } from "./ShareFilm.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
-import { isPicture } from "../steps/TakePicture.tsx";
 import { BusyButton, NewButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
@@ -56,6 +58,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const [isNew, shot] = useDisclosure(false);
   const [isAdding, adding] = useDisclosure(false);
   const [isDownloading, downloading] = useDisclosure(false);
+  const [isGenerating, generating] = useDisclosure(false);
   const [moved, setMoved] = useState("");
   const change = useChangeFilm(film);
   /** Moves the shot at `from` to the place of its neighbour. */
@@ -72,20 +75,10 @@ function FilmView({ film }: { film: FilmWithShots }) {
       New shot
     </NewButton>
   );
-  const player = useRef<HTMLDivElement>(null);
-  const [played, setPlayed] = useState<string | null>(null);
-  const videos = shots.flatMap(({ projectId, title, takes: { video } }, at) =>
-    video?.output ? [{ projectId, title, number: at + 1, video, output: video.output }] : [],
+  const videos = shots.flatMap(({ projectId: id, title, takes: { video } }, at) =>
+    video?.output ? [{ id, title, number: at + 1, output: video.output }] : [],
   );
-  const shown = videos.find(({ projectId }) => projectId === played) ?? videos[0];
-  const play = (projectId: string) => {
-    setPlayed(projectId);
-    player.current?.scrollIntoView({ block: "nearest" });
-    const video = player.current?.querySelector("video");
-    if (!video || projectId !== shown?.projectId) return; // another file plays by itself
-    video.currentTime = 0;
-    video.play().catch(() => undefined); // paused meanwhile
-  };
+  const player = useFilmPlayer(videos);
   return (
     <>
       <BackLink to="/films" label="Films" />
@@ -127,12 +120,12 @@ function FilmView({ film }: { film: FilmWithShots }) {
         />
       )}
       <Grid gap="lg">
-        {shown !== undefined && (
-          <Grid.Col span={{ base: 12, md: 7 }} ref={player}>
-            <FilmPlayer {...{ videos, shown, count: shots.length, isAsked: played !== null, onPlay: setPlayed }} />
+        {videos.length > 0 && (
+          <Grid.Col span={{ base: 12, md: 7 }}>
+            <FilmPlayer player={player} count={shots.length} />
           </Grid.Col>
         )}
-        <Grid.Col span={{ base: 12, md: shown === undefined ? 12 : 5 }}>
+        <Grid.Col span={{ base: 12, md: videos.length === 0 ? 12 : 5 }}>
           <Stack component="ol" gap="sm" className="plain-list" aria-label="Shots">
             {shots.map((one, at) => (
               <ShotRow
@@ -142,78 +135,25 @@ function FilmView({ film }: { film: FilmWithShots }) {
                 at={at}
                 count={shots.length}
                 onMove={move}
-                onPlay={play}
+                onPlay={player.play}
                 handle={handleOf(at)}
                 style={styleOf(at)}
               />
             ))}
           </Stack>
+          {shots.length > 0 && !isComplete && (
+            <BusyButton mt="sm" variant="default" onClick={generating.open}>
+              Generate what is missing
+            </BusyButton>
+          )}
         </Grid.Col>
       </Grid>
+      <CastPanel film={film} />
       <VisuallyHidden role="status">{moved}</VisuallyHidden>
       <NewProject isOpen={isNew} onClose={shot.close} filmId={film.filmId} before={shots.at(-1)} />
       <AddProject film={film} isOpen={isAdding} onClose={adding.close} />
       <DownloadFilm film={film} isOpen={isDownloading} onClose={downloading.close} />
-    </>
-  );
-}
-
-type ShotVideo = Pick<Shot, "projectId" | "title"> & { number: number; video: Prediction; output: Output };
-
-type FilmPlayerProps = {
-  videos: ShotVideo[];
-  shown: ShotVideo;
-  /** For all shots. */
-  count: number;
-  /** Whether somebody plays the film. */
-  isAsked: boolean;
-  onPlay: (projectId: string | null) => void;
-};
-
-/** How long a picture is shown that a model made instead of a video: its own length is unknown. */
-const PICTURE_SECONDS = 4;
-const secondsOf = ({ durationSeconds, contentType }: Output) =>
-  durationSeconds ?? (isPicture(contentType) ? PICTURE_SECONDS : 0);
-
-/** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
-function FilmPlayer({ videos, shown, count, isAsked, onPlay }: FilmPlayerProps) {
-  const { title, number, video, output } = shown;
-  const [at, setAt] = useState({ path: "", seconds: 0 });
-  const place = videos.indexOf(shown);
-  const label = `Shot ${number}: ${title}`;
-  const next = videos[place + 1]?.projectId ?? null;
-  const isShown = isPicture(output.contentType);
-  useEffect(() => {
-    if (!isShown || !isAsked) return;
-    const timer = setTimeout(() => onPlay(next), PICTURE_SECONDS * 1000);
-    return () => clearTimeout(timer);
-  }, [isShown, isAsked, next, onPlay]);
-  const lengthOf = (some: ShotVideo[]) => some.reduce((sum, one) => sum + secondsOf(one.output), 0);
-  const now = lengthOf(videos.slice(0, place)) + (at.path === output.path ? at.seconds : 0);
-  return (
-    <>
-      <div className={screen.screen}>
-        {isShown ? (
-          <TakeMedia prediction={video} label={label} />
-        ) : (
-          <FilmVideo
-            prediction={video}
-            output={output}
-            label={label}
-            autoPlay={isAsked}
-            onTimeUpdate={({ currentTarget }) => setAt({ path: output.path, seconds: currentTarget.currentTime })}
-            onEnded={() => onPlay(next)}
-          />
-        )}
-      </div>
-      <Group justify="space-between" wrap="nowrap" mt={6}>
-        <Text size="sm" c="dimmed">
-          Shot {number} of {count}: {title}
-        </Text>
-        <Text size="sm" c="dimmed" className={screen.clock} title="Of the whole film">
-          {clockTime(now * 1000)} / {clockTime(lengthOf(videos) * 1000)}
-        </Text>
-      </Group>
+      <GenerateMissing film={film} isOpen={isGenerating} onClose={generating.close} />
     </>
   );
 }
@@ -313,6 +253,7 @@ function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => void }) {
       aria-label="Actions for the film"
       actions={[
         { label: "Add a project", Icon: IconPlus, run: onAdd },
+        { label: "Share", Icon: IconSend, window: (opened) => <ShareFilm {...opened} film={film} /> },
         {
           label: "Rename",
           Icon: IconPencil,

@@ -1,10 +1,12 @@
-import { TextInput } from "@mantine/core";
+import { Radio, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useNavigate } from "react-router";
-import type { KeyframeClient, Project } from "../../../client/index.ts";
+import type { KeyframeClient, Project, Shot } from "../../../client/index.ts";
+import { uploadEnd } from "../queries/reference-image.ts";
 import { useOnce } from "../services.ts";
 import { useCopyDraft, useDraft } from "../session/use-draft.ts";
-import { forNextShot, settingsDraft } from "../steps/step-options.ts";
+import { forNextShot, NO_SETTINGS, settingsDraft } from "../steps/step-options.ts";
+import { isPicture } from "../steps/TakePicture.tsx";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { unless } from "../ui/errors.ts";
 import { FormWindow } from "../ui/windows.tsx";
@@ -15,12 +17,17 @@ type NewProjectProps = {
   /** The film whose shot it becomes. */
   filmId?: string | undefined;
   /** The shot that it follows, and whose ratio, reference image and settings it takes over. */
-  before?: Project | undefined;
+  before?: Shot | undefined;
 };
 
 type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 
 type Asked = ProjectTexts & Partial<Pick<Project, "aspectRatio"> & { filmId: string }>;
+/** `end`: of the video of the shot before, on whose last picture the new one starts. */
+type AskedShot = { project: Asked; end: string | null };
+
+const LAST_FRAME: string = "last frame";
+const VIDEO_END: string = "video end";
 
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
@@ -30,16 +37,23 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
   const copyDraft = useCopyDraft();
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
   const [isTried, setTried] = useState(false);
+  const [start, setStart] = useState(LAST_FRAME);
+  const video = before?.takes.video ?? null;
+  const hasEnd = video?.output != null && !isPicture(video.output.contentType);
   const create = useOnce(
-    async (keyframe, asked: Asked, once) => {
+    async (keyframe, { project: asked, end }: AskedShot, once) => {
+      const image = end === null || video === null ? null : await uploadEnd(keyframe, video);
       const project = await keyframe.createProject(asked, once);
       const { referenceImagePath = null } = before ?? {};
       if (referenceImagePath !== null) await keyframe.changeProject(project.projectId, { referenceImagePath });
       if (filmId && before) await moveBehind(keyframe, filmId, project.projectId, before.projectId);
-      return project;
+      return { project, image };
     },
-    (project) => {
-      if (before) copyDraft(settingsDraft(before.projectId), settingsDraft(project.projectId), forNextShot);
+    ({ project, image }) => {
+      if (before)
+        copyDraft(settingsDraft(before.projectId), settingsDraft(project.projectId), NO_SETTINGS, (settings) =>
+          forNextShot(settings, image),
+        );
       setTyped(() => NO_TEXTS);
       void navigate(`/projects/${project.projectId}`);
     },
@@ -74,14 +88,30 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
       onSubmit={(form) => {
         setTried(true);
         const [refused] = Object.entries(problems).find(([, problem]) => problem !== null) ?? [];
-        if (refused === undefined)
-          create.mutate({ ...texts, ...(filmId && { filmId }), ...(before && { aspectRatio: before.aspectRatio }) });
+        const ofShot = { ...(filmId && { filmId }), ...(before && { aspectRatio: before.aspectRatio }) };
+        const end = hasEnd && start === VIDEO_END ? video.predictionId : null;
+        if (refused === undefined) create.mutate({ project: { ...texts, ...ofShot }, end });
         else form.querySelector<HTMLElement>(`[name=${refused}]`)?.focus();
       }}
     >
       <TextInput label="Title" data-autofocus maxLength={200} {...field("title")} />
       <PromptField minRows={4} maxRows={14} {...field("textPrompt")} />
       <DescriptionField {...field("description")} />
+      {hasEnd && (
+        <Radio.Group label="It starts on" value={start} onChange={setStart}>
+          <Stack gap="xs" mt="xs">
+            <Radio
+              value={LAST_FRAME}
+              label={before?.takes["last-frame"] ? "The last frame of the shot before" : "A first frame of its own"}
+            />
+            <Radio
+              value={VIDEO_END}
+              label="The picture on which the video before ends"
+              description="It can differ from the last frame that was asked for."
+            />
+          </Stack>
+        </Radio.Group>
+      )}
     </FormWindow>
   );
 }

@@ -73,4 +73,4 @@ function shareData(before: unknown, now: unknown): unknown {
 }
 
 /** For a URL that failed to load: the next read replaces it. */
-export const forgetUrl = ({ path }: Output): void => void kept.delete(path);
+export const forgetUrl = ({ path }: Pick<Output, "path">): void => void kept.delete(path);

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
+import { lastFrameOf } from "../../../client/film.ts";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { CHANGES_NOTHING, REFERENCE } from "./query-client.ts";
 import { isRefused, useKeyframe, useServices } from "../services.ts";
@@ -54,14 +55,25 @@ export function useAddReferences(onAdded: (paths: string[], images: (Blob | Pred
 }
 
 async function readTake(keyframe: KeyframeClient, take: Prediction): Promise<Blob> {
+  const file = await downloadTake(keyframe, take);
+  const refusal = refuseImage(file);
+  if (refusal !== null) throw new Error(refusal);
+  return file;
+}
+
+async function downloadTake(keyframe: KeyframeClient, take: Prediction): Promise<Blob> {
   const { output } = await keyframe.readPrediction(take); // its URL is valid
   if (output === null) throw new Error("The file has been removed from Storage.");
   const answer = await fetch(output.url).catch(() => null);
   const file = answer?.ok ? await answer.blob().catch(() => null) : null;
-  if (file === null) throw new Error("Could not read the picture. Check your connection, then try again.");
-  const refusal = refuseImage(file);
-  if (refusal !== null) throw new Error(refusal);
+  if (file === null) throw new Error("Could not read the file. Check your connection, then try again.");
   return file;
+}
+
+/** Uploads the picture on which a video ends. */
+export async function uploadEnd(keyframe: KeyframeClient, video: Prediction): Promise<string> {
+  const image = await lastFrameOf(await downloadTake(keyframe, video));
+  return (await keyframe.uploadReferenceImage(image)).referenceImagePath;
 }
 
 /** The service checks the bytes itself. */

@@ -14,14 +14,14 @@ export function useDraft<Draft>(name: string, initial: Draft) {
   return [draft, change] as const;
 }
 
-/** Copies a draft to another name; nothing without one. */
+/** Copies a draft to another name. */
 export function useCopyDraft() {
   const { session } = useSession();
-  return <Draft>(from: string, to: string, edit: (draft: Draft) => Draft): void => {
+  return <Draft>(from: string, to: string, initial: Draft, edit: (draft: Draft) => Draft): void => {
     const nameOf = (name: string) => keyOf(session?.user.id ?? "", name);
-    const draft = readLocalStorageValue<Draft>({ key: nameOf(from) });
+    const draft = readLocalStorageValue<Draft>({ key: nameOf(from), defaultValue: initial });
     try {
-      if (draft !== undefined) localStorage.setItem(nameOf(to), JSON.stringify(edit(draft)));
+      localStorage.setItem(nameOf(to), JSON.stringify(edit(draft)));
     } catch {} // a full storage keeps nothing
   };
 }

@@ -63,7 +63,7 @@ type TakeProps = { project: ProjectWithPredictions; prediction: Prediction };
 type OutdatedProps = { project: Known & Pick<ProjectWithPredictions, "projectId">; prediction: Prediction };
 
 /** What of an outdated take is not what the next one would be made with. */
-export function Outdated({ project, prediction: { input, outdated } }: OutdatedProps) {
+export function Outdated({ project, prediction: { input, outdated, changedElements } }: OutdatedProps) {
   const first = usePrediction(project, input.firstFramePredictionId);
   const last = usePrediction(project, input.lastFramePredictionId);
   if (!outdated) return null;
@@ -73,7 +73,7 @@ export function Outdated({ project, prediction: { input, outdated } }: OutdatedP
   ];
   return (
     <Text size="sm" mt={6}>
-      Outdated. {outdatedWords(project, frames)}
+      Outdated. {outdatedWords(project, frames, changedElements)}
     </Text>
   );
 }

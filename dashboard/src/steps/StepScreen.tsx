@@ -1,10 +1,10 @@
 import { Button, Text } from "@mantine/core";
 import { type ComponentProps, useEffect, useRef, useState } from "react";
-import type { Output, Prediction, Step } from "../../../client/index.ts";
+import type { Prediction, Step } from "../../../client/index.ts";
 import { IconMovie, IconPhoto } from "../ui/icons.tsx";
 import { isRunning } from "../queries/project-queries.ts";
 import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "./status-words.ts";
-import { isPicture, TakePicture, useRenewOutput } from "./TakePicture.tsx";
+import { isPicture, type Shown, type ShownFile, TakePicture, useRenewOutput } from "./TakePicture.tsx";
 import classes from "./screen.module.css";
 
 type Props = {
@@ -71,7 +71,7 @@ type PlayerProps = Pick<
   ComponentProps<"video">,
   "poster" | "autoPlay" | "onEnded" | "onTimeUpdate" | "controls" | "muted"
 >;
-type MediaProps = PlayerProps & { prediction: Prediction; label: string; isStill?: boolean };
+type MediaProps = PlayerProps & { prediction: Shown; label: string; isStill?: boolean };
 
 /** The picture or the video of a take; nothing without a file. */
 export function TakeMedia({ prediction, label, isStill = false, ...player }: MediaProps) {
@@ -96,7 +96,7 @@ export function FilmVideo({
   output: { url, path, width, height },
   label,
   ...player
-}: MediaProps & { output: Output }) {
+}: MediaProps & { output: ShownFile }) {
   const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
   const [address, setAddress] = useState(url);
   const element = useRef<HTMLVideoElement>(null);

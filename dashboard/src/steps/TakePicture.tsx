@@ -1,10 +1,14 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { Prediction } from "../../../client/index.ts";
+import type { Output } from "../../../client/index.ts";
 import { forgetUrl, readAgain } from "../queries/query-client.ts";
 
+export type ShownFile = Pick<Output, "url" | "path" | "contentType" | "width" | "height">;
+/** A prediction, or the video of a shared film. */
+export type Shown = { output: ShownFile | null };
+
 type Props = {
-  prediction: Prediction;
+  prediction: Shown;
   alt: string;
   title?: string;
   className: string | undefined;
@@ -39,7 +43,7 @@ export function TakePicture({ prediction, alt, broken, ...given }: Props) {
 export const isPicture = (contentType: string): boolean => contentType.startsWith("image/");
 
 /** For a file that fails to load: its URL may have expired, so all is read once more. `isBroken`: that failed too. */
-export function useRenewOutput(prediction: Prediction) {
+export function useRenewOutput(prediction: Shown) {
   const queries = useQueryClient();
   const [failures, setFailures] = useState(0);
   const [round, setRound] = useState(0);

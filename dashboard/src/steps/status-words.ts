@@ -66,6 +66,7 @@ type FrameOfTake = { name: string; frame: Prediction | null | undefined };
 export function outdatedWords(
   { projectId, takes }: Pick<ProjectWithPredictions, "projectId" | "takes">,
   frames: FrameOfTake[],
+  elements: Prediction["changedElements"],
 ): string {
   const shown = Object.values(takes).map((take) => take?.predictionId);
   const reasons = frames.flatMap(({ name, frame }) => {
@@ -73,6 +74,8 @@ export function outdatedWords(
     const isReplaced = frame?.projectId === projectId && !shown.includes(frame.predictionId);
     return isReplaced ? [`Made with a ${name} that is not the selected one.`] : [];
   });
+  for (const { name, changed } of elements)
+    reasons.push(changed.includes("deleted") ? `${name} was deleted.` : `${name} has changed since.`);
   return reasons.join(" ") || "Made with a frame that is not the selected one.";
 }
 

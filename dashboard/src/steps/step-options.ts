@@ -1,4 +1,4 @@
-import type { Model, ModelControl, Prediction, Step, StepBody } from "../../../client/index.ts";
+import type { Model, ModelControl, Prediction, Step, StepBody, UsedElement } from "../../../client/index.ts";
 import { completeValues } from "../../../shared/contract/complete-values.ts";
 import { dollars } from "../ui/money.ts";
 import type { LabelOf } from "../queries/use-models.ts";
@@ -13,10 +13,13 @@ export type StepOptions = {
   prompt: string;
   /** Null: the project's image, if it has one. */
   references: string[] | null;
+  /** Those of a take that is repeated: prompt and references have their texts and images already. Null: the project's or film's. */
+  elements: UsedElement[] | null;
   /** Instead of the project's: the path of an uploaded image, or the id of a frame of another project. */
   firstFrame: string | null;
   lastFrame: string | null;
   /** For a video. */
+  usesFirstFrame: boolean;
   usesLastFrame: boolean;
   /** What was chosen, by the names of the controls. A control that is absent has the model's default. */
   values: Record<string, Value>;
@@ -26,8 +29,10 @@ export const NO_OPTIONS: StepOptions = {
   model: null,
   prompt: "",
   references: null,
+  elements: null,
   firstFrame: null,
   lastFrame: null,
+  usesFirstFrame: true,
   usesLastFrame: true,
   values: {},
 };
@@ -38,14 +43,16 @@ export const NO_SETTINGS: Settings = {};
 /** The name of the draft that stores them. */
 export const settingsDraft = (projectId: string): string => `settings ${projectId}`;
 
-/** What the next shot takes over: neither the prompts nor the frames. */
-export const forNextShot = (settings: Settings): Settings =>
-  Object.fromEntries(
+/** What the next shot takes over: neither the prompts nor the frames. `start`: the path of the image on which its video starts. */
+export const forNextShot = (settings: Settings, start: string | null = null): Settings => {
+  const kept: Settings = Object.fromEntries(
     Object.entries(settings).map(([step, options]) => [
       step,
-      { ...options, prompt: "", firstFrame: null, lastFrame: null },
+      { ...options, prompt: "", elements: null, firstFrame: null, lastFrame: null },
     ]),
   );
+  return start === null ? kept : { ...kept, video: { ...NO_OPTIONS, ...kept.video, firstFrame: start } };
+};
 
 export type FrameRole = "firstFrame" | "lastFrame";
 
@@ -79,20 +86,44 @@ export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] 
 /** What a project has for the next prediction of a step. */
 export type Given = { step: Step; references: string[]; hasFirstFrame: boolean; hasLastFrame: boolean };
 
-/** How many reference images can be chosen. A video always has a first frame; for a last frame, that is one of the references. */
-export function maxReferences(
-  { controls }: Model,
-  { step, hasFirstFrame }: Pick<Given, "step" | "hasFirstFrame">,
-): number {
-  const { max = 0, excludes = [] } = controls.referenceImages ?? {};
-  if (step === "last-frame" && hasFirstFrame) return Math.max(0, max - 1);
-  return step === "video" && excludes.includes("firstFrame") ? 0 : max;
+/** The frames that a video would be made with, as controls. */
+const framesOf = (model: Model | undefined, options: StepOptions, { step, hasLastFrame }: Frames): string[] =>
+  step === "video"
+    ? [
+        ...(takesFirstFrame(model, options) ? ["firstFrame"] : []),
+        ...(hasLastFrame && takesLastFrame(model, options) ? ["lastFrame"] : []),
+      ]
+    : [];
+type Frames = Omit<Given, "references">;
+
+/** How many reference images can be chosen. For a last frame, the first frame is one of them. */
+export function maxReferences(model: Model, options: StepOptions, given: Frames): number {
+  const { max = 0, excludes = [], countsFrames } = model.controls.referenceImages ?? {};
+  const frames = framesOf(model, options, given);
+  if (frames.some((frame) => excludes.includes(frame))) return 0;
+  const others = given.step === "last-frame" ? Number(given.hasFirstFrame) : countsFrames ? frames.length : 0;
+  return Math.max(0, max - others);
 }
 
+/** The image controls that are used. */
+export const usedImages = (model: Model | undefined, options: StepOptions, given: Given): string[] => [
+  ...framesOf(model, options, given),
+  ...(model && given.references.length > 0 && maxReferences(model, options, given) > 0 ? ["referenceImages"] : []),
+];
+
+/** The models that take these reference images, with a first frame or without, as it is chosen. */
+export const takersOf = (models: Model[], options: StepOptions, given: Given): Model[] =>
+  models.filter(
+    (one) =>
+      one.available &&
+      (given.step !== "video" || takesFirstFrame(one, options) === options.usesFirstFrame) &&
+      given.references.length <= maxReferences(one, options, given),
+  );
+
 /** Controls whose value other choices force. */
-export function forcedValues(model: Model, { values }: StepOptions, withLastFrame: boolean): Record<string, Value> {
+export function forcedValues(model: Model, { values }: StepOptions, used: string[]): Record<string, Value> {
   const asked = Object.entries(values).filter(([name, value]) => chosenValue(model, name, values) === value);
-  return completeValues(model.controls, Object.fromEntries(asked), withLastFrame ? ["lastFrame"] : []).forced;
+  return completeValues(model.controls, Object.fromEntries(asked), used).forced;
 }
 
 /** The chosen value if the model takes it, else its default. */
@@ -109,10 +140,11 @@ export type Choices = Omit<StepBody["video"], "projectId">;
 
 /** The fields of a start. What is the model's default or forced is left to the service. */
 export function choicesOf(model: Model | undefined, options: StepOptions, given: Given): Choices {
-  const { prompt, model: named, values, firstFrame, lastFrame } = options;
-  const { references, hasLastFrame } = given;
+  const { prompt, elements, model: named, values, firstFrame, lastFrame } = options;
+  const { step, references, hasLastFrame } = given;
+  const withFirstFrame = step !== "video" || takesFirstFrame(model, options);
   const withLastFrame = hasLastFrame && takesLastFrame(model, options);
-  const forced = model ? forcedValues(model, options, withLastFrame) : {};
+  const forced = model ? forcedValues(model, options, usedImages(model, options, given)) : {};
   const chosen = model
     ? settingsOf(model).flatMap(([name]) => {
         const value = chosenValue(model, name, values);
@@ -120,21 +152,39 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
       })
     : [];
   // More than the model takes are sent, and refused with what it takes: which to leave out, is for the person to say.
-  const images = model && maxReferences(model, given) === 0 ? [] : references;
+  const images = model && maxReferences(model, options, given) === 0 ? [] : references;
   return {
     ...(prompt.trim() === "" ? {} : { prompt }),
     ...(named !== null && named === model?.model ? { model: named } : {}),
+    ...(elements ? { elements } : {}), // a draft of before they existed has none
     ...(images.length > 0 ? { referenceImagePaths: images } : {}),
-    ...(firstFrame === null ? {} : fieldOf("firstFrame", firstFrame)),
+    ...(!withFirstFrame
+      ? { firstFramePredictionId: null }
+      : firstFrame === null
+        ? {}
+        : fieldOf("firstFrame", firstFrame)),
     ...(withLastFrame && lastFrame !== null ? fieldOf("lastFrame", lastFrame) : {}),
-    ...(hasLastFrame && !withLastFrame ? { lastFramePredictionId: null } : {}),
+    ...((hasLastFrame || !withFirstFrame) && !withLastFrame ? { lastFramePredictionId: null } : {}),
     ...Object.fromEntries(chosen),
   };
 }
 
-/** False also for a model that has no last frame: then the video is made without it. */
-export const takesLastFrame = (model: Model | undefined, { usesLastFrame }: StepOptions): boolean =>
-  usesLastFrame && (model === undefined || model.controls.lastFrame !== undefined);
+/** False also for a model that has no last frame, or none alone: then the video is made without it. */
+export const takesLastFrame = (model: Model | undefined, options: StepOptions): boolean => {
+  const { lastFrame } = model?.controls ?? { lastFrame: {} };
+  const isAlone = !takesFirstFrame(model, options);
+  return options.usesLastFrame && lastFrame !== undefined && !(isAlone && lastFrame.needs?.includes("firstFrame"));
+};
+
+/** True also for a model that makes no video without a frame. */
+export const takesFirstFrame = (model: Model | undefined, { usesFirstFrame }: StepOptions): boolean =>
+  model === undefined
+    ? usesFirstFrame
+    : model.controls.firstFrame !== undefined && (usesFirstFrame || !makesWithoutFrame(model));
+
+/** Without a frame, the video has the aspect ratio that the model is asked for. */
+export const makesWithoutFrame = ({ controls }: Model): boolean =>
+  controls.firstFrame?.required !== true && controls.aspectRatio !== undefined;
 
 /**
  * The settings that repeat a prediction, without what the present models do not take, which `leftOut` names. `projectPrompt` is
@@ -147,7 +197,7 @@ export function optionsOf(
   projectPrompt: string,
   frames: Partial<Pick<StepOptions, FrameRole>>,
 ): { options: StepOptions; aspectRatio: string | null; leftOut: string[] } {
-  const { prompt, referenceImagePaths, aspectRatio } = input;
+  const { prompt, referenceImagePaths, elements, aspectRatio } = input;
   const same = models?.find((one) => one.model === model);
   const withLastFrame = frameOf(input, "lastFrame") !== null;
   const options: StepOptions = {
@@ -155,7 +205,9 @@ export function optionsOf(
     model: same?.isDefault === false ? model : null,
     prompt: prompt === projectPrompt ? "" : prompt,
     references: referenceImagePaths,
+    elements,
     ...frames,
+    usesFirstFrame: step !== "video" || frameOf(input, "firstFrame") !== null,
     usesLastFrame: withLastFrame,
     values: Object.fromEntries(valuesOf(input)),
   };
@@ -165,7 +217,8 @@ export function optionsOf(
     const control = now.controls[name];
     return control === undefined ? value === false : takes(control, value);
   };
-  const most = maxReferences(now, { step, hasFirstFrame: frameOf(input, "firstFrame") !== null });
+  const hasFirstFrame = frameOf(input, "firstFrame") !== null;
+  const most = maxReferences(now, options, { step, hasFirstFrame, hasLastFrame: withLastFrame });
   const others = valuesOf(input).filter(([name, value]) => !isTaken(name, value));
   const isRatioTaken =
     aspectRatio === null || now.controls.aspectRatio === undefined || isTaken("aspectRatio", aspectRatio);
@@ -179,6 +232,17 @@ export function optionsOf(
   for (const [name] of others) delete options.values[name];
   options.references = referenceImagePaths.slice(0, most);
   return { options, aspectRatio: isRatioTaken ? aspectRatio : null, leftOut };
+}
+
+/** The settings without the elements of the take that is repeated: the next one gets those of its project or film as they are now. */
+export function withoutElements({ prompt, references, elements }: StepOptions): Partial<StepOptions> {
+  const texts = (elements ?? []).flatMap(({ name, text }) => (text === "" ? [] : [`${name}: ${text}`])).join("\n");
+  const images = (elements ?? []).flatMap(({ imagePaths }) => imagePaths);
+  return {
+    elements: null,
+    prompt: texts !== "" && prompt.endsWith(`\n\n${texts}`) ? prompt.slice(0, -texts.length - 2) : prompt,
+    references: references?.filter((path) => !images.includes(path)) ?? null,
+  };
 }
 
 const OF_IMAGE = /(PredictionId|ImagePaths?)$/;
@@ -220,8 +284,8 @@ export const valueWords = (name: string, value: Value): string =>
   typeof value === "boolean" ? (value ? "on" : "off") : name === "durationSeconds" ? `${value} s` : String(value);
 
 /** In one line: the settings of the next prediction. */
-export function settingWords(model: Model, options: StepOptions, withLastFrame: boolean): string[] {
-  const forced = forcedValues(model, options, withLastFrame);
+export function settingWords(model: Model, options: StepOptions, used: string[]): string[] {
+  const forced = forcedValues(model, options, used);
   const values = settingsOf(model).flatMap(([name]) => {
     const value = forced[name] ?? chosenValue(model, name, options.values);
     if (value === undefined || value === false || name === "negativePrompt") return [];
@@ -248,6 +312,9 @@ export function factsOf({ input, model, requestedModel }: Prediction, labelOf: L
     ...(input.aspectRatio === null ? [] : [{ name: "Ratio", words: input.aspectRatio }]),
     ...valuesOf(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
     { name: "Prompt", words: input.prompt },
+    ...(input.elements.length === 0
+      ? []
+      : [{ name: "Elements", words: input.elements.map(({ name }) => name).join(", ") }]),
     ...images("First frame", [frameOf(input, "firstFrame")]),
     ...images("Last frame", [frameOf(input, "lastFrame")]),
     ...images("References", input.referenceImagePaths),

@@ -1,15 +1,15 @@
 import { ActionIcon, FileButton, Group, Input, Text } from "@mantine/core";
 import { type ReactNode, useRef, useState } from "react";
-import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { errorSentence } from "../ui/errors.ts";
 import { IconPhotoPlus, IconX } from "../ui/icons.tsx";
+import type { Known } from "../queries/use-predictions.ts";
 import { KINDS, refuseImage, useAddReferences } from "../queries/reference-image.ts";
 import { Frame } from "../steps/Sources.tsx";
 import classes from "../steps/screen.module.css";
 
 type Props = {
-  project: ProjectWithPredictions;
+  project: Known;
   label: string;
   description?: string;
   /** For one image. */

@@ -1,7 +1,7 @@
-import { Group, Text } from "@mantine/core";
+import { Group, NativeSelect, Text } from "@mantine/core";
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { keepPreviousData, useIsMutating, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "../ui/icons.tsx";
 import type { Choices } from "../steps/step-options.ts";
@@ -34,7 +34,14 @@ type Props = {
   cancel: ReturnType<typeof useCancelPrediction>;
 };
 
-export function StepActions({ project, step, choices, latest, notYet, canStart, starting, cancel, ...props }: Props) {
+const TAKES = Array.from({ length: 8 }, (_, at) => ({
+  value: `${at + 1}`,
+  label: at === 0 ? "1 take" : `${at + 1} takes`,
+}));
+
+export function StepActions({ project, step, latest, notYet, canStart, starting, cancel, ...props }: Props) {
+  const [takes, setTakes] = useState("1");
+  const choices = takes === "1" ? props.choices : { ...props.choices, count: Number(takes) };
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const canAsk = canStart && notYet === null && running === null;
@@ -64,6 +71,14 @@ export function StepActions({ project, step, choices, latest, notYet, canStart, 
         >
           {words}
         </BusyButton>
+        <NativeSelect
+          size="sm"
+          aria-label={`Takes: ${name}`}
+          rightSectionProps={{ "aria-hidden": true }}
+          data={TAKES}
+          value={takes}
+          onChange={({ currentTarget }) => setTakes(currentTarget.value)}
+        />
         {running !== null && (
           <BusyButton
             ref={movesFocus(() => startButton.current?.focus())} // it goes when the prediction ends
@@ -154,12 +169,14 @@ export function useStartStep(projectId: string, step: Step, latest: Prediction |
   };
 }
 
-/** Cancels a prediction. One that has just ended shows how. */
+/** Cancels all takes of a step that are running. One that has just ended shows how. */
 export function useCancelPrediction() {
   const keyframe = useKeyframe();
   return useMutation({
-    mutationFn: async (prediction: Prediction) => {
-      await keyframe.cancel(prediction).catch(unless("generation_ended"));
+    mutationFn: async ({ projectId, step }: Prediction) => {
+      const { predictions } = await keyframe.listPredictions(projectId, { step, hidden: "true" });
+      const running = predictions.filter(isRunning);
+      await Promise.all(running.map((one) => keyframe.cancel(one).catch(unless("generation_ended"))));
     },
   });
 }

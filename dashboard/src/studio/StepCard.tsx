@@ -11,7 +11,7 @@ import screen from "../steps/screen.module.css";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "../steps/StepScreen.tsx";
 import { StepSettings } from "./StepSettings.tsx";
-import { choicesOf, modelOf, type StepOptions } from "../steps/step-options.ts";
+import { choicesOf, modelOf, type StepOptions, takesFirstFrame } from "../steps/step-options.ts";
 import classes from "./strip.module.css";
 import { useDownload } from "../steps/use-download.ts";
 import type { Take } from "../queries/use-predictions.ts";
@@ -103,7 +103,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           step={step}
           choices={{
             ...choicesOf(model, options, given),
-            ...(startsOn === null || standIn !== null || options.firstFrame !== null
+            ...(startsOn === null || standIn !== null || options.firstFrame !== null || !takesFirstFrame(model, options)
               ? {}
               : { firstFramePredictionId: startsOn.predictionId }),
           }}

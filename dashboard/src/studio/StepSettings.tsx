@@ -12,14 +12,19 @@ import {
   type FrameRole,
   type Given,
   forcedValues,
+  makesWithoutFrame,
   maxReferences,
   modelOf,
   priceWords,
   settingsOf,
   settingWords,
   type StepOptions,
+  takersOf,
+  takesFirstFrame,
   takesLastFrame,
   chosenValue,
+  usedImages,
+  withoutElements,
 } from "../steps/step-options.ts";
 
 type Props = {
@@ -35,9 +40,8 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
   const model = modelOf(models, options);
-  const withLastFrame = given.hasLastFrame && takesLastFrame(model, options);
   const label = options.prompt.trim() === "" ? "Settings" : "Settings, custom prompt";
-  const words = model === undefined ? [] : settingWords(model, options, withLastFrame);
+  const words = model === undefined ? [] : settingWords(model, options, usedImages(model, options, given));
   return (
     <div>
       <Group gap="xs" wrap="nowrap">
@@ -68,8 +72,18 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
             maxRows={8}
             value={options.prompt}
             error={textProblem(options.prompt, model?.promptMaxLength)}
-            onChange={({ currentTarget }) => onChange({ prompt: currentTarget.value })}
+            onChange={({ currentTarget: { value } }) =>
+              onChange({ prompt: value, ...(value.trim() === "" && { elements: null }) })
+            }
           />
+          {options.elements != null && (options.elements.length > 0 || project.filmId !== null) && (
+            <Group gap="xs">
+              <Text size="xs">
+                As in that take: {options.elements.map(({ name }) => name).join(", ") || "no elements"}.
+              </Text>
+              <SmallButton onClick={() => onChange(withoutElements(options))}>Use the cast as it is now</SmallButton>
+            </Group>
+          )}
           {models !== undefined && model !== undefined && (
             <>
               <NativeSelect
@@ -85,7 +99,7 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
                   onChange({ model: isDefault ? null : value });
                 }}
               />
-              <ModelSettings {...{ options, onChange, model, given, project, withLastFrame }} />
+              <ModelSettings {...{ options, onChange, models, model, given, project }} />
             </>
           )}
         </Stack>
@@ -94,12 +108,16 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
   );
 }
 
-type ModelSettingsProps = Omit<Props, "models"> & { model: Model; withLastFrame: boolean };
+type ModelSettingsProps = Props & { models: Model[]; model: Model };
 
-function ModelSettings({ options, onChange, model, given, project, withLastFrame }: ModelSettingsProps) {
+function ModelSettings({ options, onChange, models, model, given, project }: ModelSettingsProps) {
   const { references, hasLastFrame } = given;
-  const forced = forcedValues(model, options, withLastFrame);
-  const most = maxReferences(model, given);
+  const isVideo = given.step === "video";
+  const withFirstFrame = takesFirstFrame(model, options);
+  const withLastFrame = hasLastFrame && takesLastFrame(model, options);
+  const isEither = model.controls.referenceImages?.excludes?.includes("firstFrame");
+  const forced = forcedValues(model, options, usedImages(model, options, given));
+  const most = maxReferences(model, options, given);
   const projectReference = project.referenceImagePath;
   const setReferences = (paths: string[]) => onChange({ references: paths });
   const ownFrame = (role: FrameRole) => {
@@ -132,14 +150,27 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
           }}
         />
       ))}
-      {given.step === "video" && (
+      {isVideo && (
+        <Checkbox
+          label="Start at the first frame"
+          description={
+            !makesWithoutFrame(model)
+              ? `${model.label} makes no video without it.`
+              : isEither && `${model.label} takes either frames or reference images.`
+          }
+          checked={withFirstFrame}
+          disabled={!makesWithoutFrame(model) || model.controls.firstFrame === undefined}
+          onChange={({ currentTarget }) => onChange({ usesFirstFrame: currentTarget.checked })}
+        />
+      )}
+      {isVideo && withFirstFrame && (
         <Group align="flex-start">
           {ownFrame("firstFrame")}
           {(model.controls.lastFrame !== undefined || options.lastFrame !== null) && ownFrame("lastFrame")}
         </Group>
       )}
       {given.step === "last-frame" && options.firstFrame !== null && ownFrame("firstFrame")}
-      {hasLastFrame && (
+      {hasLastFrame && (withFirstFrame || withLastFrame) && (
         <Checkbox
           label="End at the last frame"
           description={model.controls.lastFrame === undefined ? `${model.label} takes no last frame.` : undefined}
@@ -167,12 +198,17 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
           </ImageField>
           <EarlierPictures project={project} images={references} max={most} onChange={setReferences} />
         </>
-      ) : (
-        references.length > 0 && (
-          <Text size="xs">
-            {model.label} takes no reference images{given.step === "first-frame" ? "" : " beside the first frame"}.
-          </Text>
-        )
+      ) : null}
+      {references.length > most && (
+        <Text size="xs">
+          {model.label} takes {most === 0 ? "no reference images" : `only ${most} of these images`}
+          {most === 0 && given.step !== "first-frame" && withFirstFrame ? " beside the first frame" : ""}. Models that
+          take what is here:{" "}
+          {takersOf(models, options, given)
+            .map(({ label }) => label)
+            .join(", ") || "none"}
+          .
+        </Text>
       )}
     </>
   );

@@ -23,6 +23,7 @@ import {
   optionsOf,
   type StepOptions,
   settingsDraft,
+  takesFirstFrame,
   takesLastFrame,
 } from "../steps/step-options.ts";
 import classes from "./strip.module.css";
@@ -66,7 +67,9 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     look({ take: shown.map(({ predictionId }) => predictionId).join() });
   };
   const optionsFor = (step: Step): StepOptions => ({ ...NO_OPTIONS, ...options[step] });
-  const next = nextStep(project, optionsFor("video"), before);
+  const forVideo = optionsFor("video");
+  const startsAtFirst = takesFirstFrame(modelOf(models.video, forVideo), forVideo);
+  const next = nextStep(project, startsAtFirst && forVideo.firstFrame === null, before);
   const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });
   const card = (step: Step) => ({
     project,
@@ -133,7 +136,6 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     );
   };
   const onReuse = (prediction: Prediction) => void reuse(prediction);
-  const forVideo = optionsFor("video");
   const endsAtLast = takesLastFrame(modelOf(models.video, forVideo), forVideo);
   const firstSource =
     forVideo.firstFrame === null && startsOn !== null
@@ -155,12 +157,12 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
               {...card(step)}
               poster={posterFrame?.output?.url ?? posterImage.data ?? undefined}
               notYet={
-                forVideo.firstFrame === null && startsOn === null
+                startsAtFirst && forVideo.firstFrame === null && startsOn === null
                   ? whyNotYet(project.predictions["first-frame"], first, before)
                   : null
               }
             >
-              {firstSource.frame !== null && (
+              {startsAtFirst && firstSource.frame !== null && (
                 <Sources
                   project={project}
                   label={isSame ? "Next video from the same." : "Next video from"}
@@ -210,10 +212,10 @@ function reusedWords(noun: string, named: string[], leftOut: string[]): string {
 /** The one action that stands out. Null when all is made, and until the shot before is read: its frame may be the first. */
 function nextStep(
   { takes }: ProjectWithPredictions,
-  { firstFrame }: StepOptions,
+  needsFrame: boolean,
   before: Prediction | null | undefined,
 ): Step | null {
-  const isChained = takes["first-frame"] === null && firstFrame === null;
+  const isChained = takes["first-frame"] === null && needsFrame;
   if (isChained && before === undefined) return null;
   if (isChained && before === null) return "first-frame";
   return takes.video === null || takes.video.outdated ? "video" : null;

@@ -59,7 +59,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
           title={title}
           actions={
             <Group gap="xs" wrap="nowrap">
-              {filmId !== null && takes["last-frame"] !== null && (
+              {filmId !== null && (takes["last-frame"] ?? takes.video) !== null && (
                 <NewButton variant={isMade ? "filled" : "default"} onClick={next.open}>
                   Next shot
                 </NewButton>

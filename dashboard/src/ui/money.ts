@@ -19,7 +19,12 @@ export function estimateWords({ estimateMicros, atMostMicros }: Estimate): strin
 }
 
 /** Why the budgets or the balance would refuse a start now; null if they would not. */
-export function overBudgetWords({ withinBudget, availableMicros, atMostMicros, balance }: Estimate): string | null {
+export function overBudgetWords({
+  withinBudget,
+  availableMicros,
+  atMostMicros,
+  balance,
+}: Omit<Estimate, "model" | "requestedModel">): string | null {
   if (withinBudget) return null;
   if (balance !== null && (atMostMicros ?? 0) > balance.availableMicros)
     return `Your balance is ${dollars(balance.availableMicros)}. Add credit, or choose a cheaper model, resolution or length.`;

@@ -2,17 +2,10 @@ import { pause } from "../../../shared/platform/retry.ts";
 import type { Aim, BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { measureInTurn, quantile, ratioOf, spreadOf } from "../measure.ts";
 import { CpuMeter } from "../process-usage.ts";
+import { openGraphileWorker, openPgBoss } from "./queues.ts";
+import { checkIsolation, inTurn, runBurst, sendOne } from "./runs.ts";
 import { openScene, type Scene } from "./scene.ts";
-import {
-  checkIsolation,
-  inTurn,
-  keyframeWay,
-  openGraphileWorker,
-  openPgBoss,
-  runBurst,
-  sendOne,
-  type Way,
-} from "./ways.ts";
+import { keyframeWay, type Way } from "./ways.ts";
 
 const FULL = { rounds: 5, events: 10_000, warmUp: 2_000, inARow: 200, afterQuiet: 7 };
 const QUICK = { rounds: 1, events: 1_000, warmUp: 500, inARow: 10, afterQuiet: 1 };

@@ -54,13 +54,13 @@ export function openReceiver() {
       return [...arrivals.values()].at(-1) ?? Number.NaN;
     },
     /** Throws unless each event came once, signed and of the right length. */
-    check(events: number, secrets: string[]): void {
+    async check(events: number, secrets: string[]): Promise<void> {
       if (arrivals.size !== events || requests !== events)
         throw new Error(`${arrivals.size} of ${events} events came, with ${requests} requests.`);
       const mean = bytes / requests;
       if (mean < BODY_BYTES[0] || mean > BODY_BYTES[1]) throw new Error(`The bodies had ${mean} bytes.`);
       for (const { endpoint, headers, body } of samples)
-        if (!verify(secrets[endpoint] ?? "", headers, body)) throw new Error("A signature was wrong.");
+        if (!(await verify(secrets[endpoint] ?? "", headers, body))) throw new Error("A signature was wrong.");
     },
     close: () => server.shutdown(),
   };

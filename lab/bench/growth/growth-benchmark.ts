@@ -1,6 +1,7 @@
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { openScene, type Scene } from "../deliver/scene.ts";
-import { keyframeWay, runBurst } from "../deliver/ways.ts";
+import { runBurst } from "../deliver/runs.ts";
+import { keyframeWay } from "../deliver/ways.ts";
 import { openFrames } from "../flow-benchmark.ts";
 import { type LoadRequest, runLoad } from "../load.ts";
 import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";

@@ -6,7 +6,8 @@ import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/t
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { openScene } from "../deliver/scene.ts";
 import { hostileFile, hostileNames } from "./hostile-files.ts";
-import { keyframeWay, runBurst } from "../deliver/ways.ts";
+import { runBurst } from "../deliver/runs.ts";
+import { keyframeWay } from "../deliver/ways.ts";
 import { spreadOf } from "../measure.ts";
 import { spawnDeno } from "../processes.ts";
 import type { BenchStack, Caller } from "../stack.ts";

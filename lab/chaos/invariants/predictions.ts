@@ -33,14 +33,21 @@ export const predictionInvariants = {
         <> case when p.status in ('succeeded', 'failed') then array['generation.' || p.status] else '{}' end`,
   },
   keys_have_one_effect: {
-    sentence: "a repeated key creates nothing twice: one answer, one row",
+    sentence: "a repeated key creates nothing twice: one answer, one row for each take, of several takes all or none",
     broken: `
       select format('key %s made %s', key, string_agg(distinct id, ', ')) as broken
       from chaos.answers group by key having count(distinct id) > 1
       union all
-      select format('%s predictions have the prompt of key %s', count(*), s.key)
-      from chaos.starts s join keyframe.predictions p on p.input ->> 'prompt' = s.prompt and p.project_id = s.project_id
-      group by s.key having count(*) > 1
+      select format('%s predictions have the prompt of key %s, which asked for %s, of which %s were accepted', count(p.id), s.key, s.takes, s.accepted)
+      from (
+        select key, prompt, project_id, count(*) as takes, count(prediction_id) as accepted,
+          project_id in (select id from chaos.deletions) or owner_id not in (select id from auth.users)
+            or coalesce(bool_or(prediction_id in (select id from chaos.deletions)), false) or bool_or(refusal = 'deleted') as deleted
+        from chaos.starts group by key, prompt, project_id, owner_id
+      ) s
+      left join keyframe.predictions p on p.input ->> 'prompt' = s.prompt and p.project_id = s.project_id
+      group by s.key, s.takes, s.accepted, s.deleted
+      having count(p.id) > s.takes or s.deleted is not true and count(p.id) <> s.accepted
       union all
       select format('%s projects have the title %s', count(*), title) from keyframe.projects group by title having count(*) > 1`,
   },

@@ -1,5 +1,14 @@
 import type { OperationId } from "../operations/index.ts";
-import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
+import {
+  SAMPLE,
+  SAMPLE_DELIVERY,
+  SAMPLE_ELEMENT,
+  SAMPLE_FILM,
+  SAMPLE_PREDICTION,
+  SAMPLE_PROJECT,
+  SAMPLE_SHARE,
+  SAMPLE_WEBHOOK,
+} from "../samples.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
 
@@ -31,6 +40,10 @@ const video = {
     resolution: "1080p",
     durationSeconds: 5,
   },
+};
+const sharedVideo = {
+  ...{ url: video.output.url, contentType: "video/mp4", width: 1280, height: 720, durationSeconds: 5 },
+  expiresAt: video.output.expiresAt,
 };
 const models = {
   steps: [
@@ -64,16 +77,17 @@ const models = {
     },
   ],
 };
-const estimateOf = (model: string, micros: number) => ({
-  model,
-  requestedModel: null,
-  estimateMicros: micros,
-  atMostMicros: micros,
-  currency: "USD",
-  availableMicros: 8_120_000,
-  balance: null,
-  withinBudget: true,
+const amountsOf = (micros: number) => ({
+  ...{
+    estimateMicros: micros,
+    atMostMicros: micros,
+    currency: "USD",
+    availableMicros: 8_120_000,
+    balance: null,
+    withinBudget: true,
+  },
 });
+const estimateOf = (model: string, micros: number) => ({ model, requestedModel: null, ...amountsOf(micros) });
 const held = { amountMicros: null, atMostMicros: 39_000, currency: "USD", state: "held" };
 const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null, cost: held };
 const queued = <Prediction extends object>(prediction: Prediction) => ({
@@ -119,6 +133,20 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
   changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
   deleteFilm: SAMPLE_FILM,
+  createElement: SAMPLE_ELEMENT,
+  listElements: { elements: [SAMPLE_ELEMENT], nextCursor: null },
+  readElement: SAMPLE_ELEMENT,
+  changeElement: { ...SAMPLE_ELEMENT, text: "A woman of 30 in a yellow coat" },
+  deleteElement: SAMPLE_ELEMENT,
+  startFilm: { predictions: [queued(video)] },
+  estimateFilm: {
+    shots: [{ projectId, model: video.model, estimateMicros: 450_000, atMostMicros: 450_000, error: null }],
+    ...amountsOf(450_000),
+  },
+  shareFilm: { ...SAMPLE_SHARE, token: SAMPLE.shareToken },
+  listShares: { shares: [SAMPLE_SHARE] },
+  revokeShare: SAMPLE_SHARE,
+  readShared: { title: SAMPLE_FILM.title, shots: [{ title: SAMPLE_PROJECT.title, video: sharedVideo }] },
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   readUsage: {

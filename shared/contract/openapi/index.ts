@@ -15,6 +15,8 @@ const TAGS = {
   Projects:
     "A project is one shot: a title, the prompt of a scene, and what is generated for it. Nothing here is charged by the provider.",
   Films: "A film is ordered shots, up to 500. Everything works without a film: a project need not be in one.",
+  Elements:
+    "An element is what returns in several shots: a character, a place, a prop or a style, with a name, a text and up to eight images. A film has a cast of them; starts use it.",
   Generation:
     "Starts a step of a project (first frame, last frame or video) and follows it. Generation runs in the background: a start returns a prediction, and you poll it or receive an event. Only starts are charged by the provider.",
   Webhooks:

@@ -3,15 +3,30 @@ import {
   createFilmBody,
   deleteFilmQuery,
   film,
+  filmEstimate,
   filmPage,
   filmPath,
+  filmStepPath,
   filmWithShots,
   listFilmsQuery,
+  startedFilm,
+  startFilmBody,
 } from "../films.ts";
 import { SAMPLE } from "../samples.ts";
+import { OVER_BUDGET } from "./generation.ts";
 import type { Operation } from "./operation.ts";
 
 const path = { filmId: SAMPLE.filmId };
+
+const ofShots = {
+  method: "POST",
+  tag: "Films",
+  caller: "session",
+  path: filmStepPath,
+  body: startFilmBody,
+  bodyMayBeEmpty: true,
+  examples: [{ summary: "The videos", path: { ...path, step: "video" }, body: { durationSeconds: 5 } }],
+} as const;
 
 export const filmOperations = {
   createFilm: {
@@ -27,7 +42,10 @@ export const filmOperations = {
     status: 201,
     answer: film,
     versioned: true,
-    examples: [{ summary: "With a title", body: { title: "The pier" } }],
+    examples: [
+      { summary: "With a title", body: { title: "The pier" } },
+      { summary: "With a cast", body: { title: "The pier", elementIds: [SAMPLE.elementId] } },
+    ],
   },
   listFilms: {
     method: "GET",
@@ -79,6 +97,28 @@ export const filmOperations = {
       { summary: "Its only shot", path, body: { projectIds: [SAMPLE.projectId] } },
       { summary: "Another title", path, body: { title: "The pier, second draft" } },
     ],
+  },
+  startFilm: {
+    ...ofShots,
+    at: "/films/:filmId/generate/:step",
+    summary: "Generate what the shots of a film lack",
+    description:
+      "Starts the step for each shot that has no take of it and no run that may become one, in the order of the film: for all or for none. A shot that cannot start, such as a video without a first frame, refuses the request before anything is charged: `message` names each by its place in the film, the estimate has the reason of each, and `projectIds` leaves them out. Each shot counts as one start for the rate limit, and waits for a slot like any other.\n\n" +
+      "At most 60 shots start at once: repeat the request with a new key until `predictions` is empty. After a timeout or a 5xx, repeat it with the same `Idempotency-Key`: nothing is charged twice.",
+    status: 202,
+    answer: startedFilm,
+    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
+  },
+  estimateFilm: {
+    ...ofShots,
+    at: "/films/:filmId/generate/:step/estimate",
+    summary: "Estimate the cost of what the shots of a film lack",
+    description:
+      "Send the body of the start. `shots` has each shot that it would start, with `error` if it cannot; the amounts are of the others together. Nothing is stored, started or charged; each shot counts as a read.",
+    changesNothing: true,
+    status: 200,
+    answer: filmEstimate,
+    errors: ["not_found"],
   },
   deleteFilm: {
     method: "DELETE",

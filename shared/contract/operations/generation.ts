@@ -5,6 +5,7 @@ import {
   prediction,
   readPredictionQuery,
   startFirstFrameBody,
+  startedPrediction,
   startLastFrameBody,
   startVideoBody,
 } from "../predictions.ts";
@@ -17,16 +18,17 @@ const PAID =
   "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (with `Prefer: wait=N` the service waits up to 25 seconds for the end): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
   "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is charged again." +
   "\n\nAn input that the model would ignore or refuse fails with `unsupported_input`, before any charge: `message` names the value, what the model accepts, and the models that accept it. `GET /api/models` lists what each model accepts. `model_unavailable` means that the model you named is not available any more: choose another, or name none." +
-  "\n\nWhere there is a budget, a start reserves the upper bound of its cost (`cost` in the answer) until it ends. `budget_exceeded` means that less than that is left; `budget` has the figures. `balance_exhausted` says the same of a prepaid balance, and `balance` has the figures.";
+  "\n\nWhere there is a budget, a start reserves the upper bound of its cost (`cost` in the answer) until it ends. `budget_exceeded` means that less than that is left; `budget` has the figures. `balance_exhausted` says the same of a prepaid balance, and `balance` has the figures." +
+  "\n\nWith `count` it starts several takes: all or none. The answer is the first, and `predictions` has them all. Each take counts as one start for the rate limit; `Prefer: wait` waits for the first.";
 
-const OVER_BUDGET = ["budget_exceeded", "balance_exhausted", "spending_stopped", "price_unknown"] as const;
+export const OVER_BUDGET = ["budget_exceeded", "balance_exhausted", "spending_stopped", "price_unknown"] as const;
 
 const start = {
   method: "POST",
   tag: "Generation",
   caller: "session",
   status: 202,
-  answer: prediction,
+  answer: startedPrediction,
   tagged: true,
   waits: true,
 } as const;
@@ -119,6 +121,7 @@ export const generationOperations = {
         summary: "In the look of a reference image",
         body: { projectId, referenceImagePath, prompt: "The harbour from above, at dawn" },
       },
+      { summary: "With an element", body: { projectId, elementIds: [SAMPLE.elementId] } },
     ],
   },
   startLastFrame: {
@@ -140,7 +143,7 @@ export const generationOperations = {
     ...start,
     at: "/projects/generate/video",
     summary: "Generate the video between the frames",
-    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Each frame can also be one of another project of yours, such as the last frame of the shot before, or an image that you uploaded (\`firstFrameImagePath\`, \`lastFrameImagePath\`). Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.${PAID}`,
+    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Each frame can also be one of another project of yours, such as the last frame of the shot before, or an image that you uploaded (\`firstFrameImagePath\`, \`lastFrameImagePath\`). Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.\n\nWith \`firstFramePredictionId: null\` the video has no first frame: it is made from the prompt and the reference images, if there are any, in the project's aspect ratio. In \`GET /api/models\`, \`firstFrame.required\` says that a model needs a frame, and \`referenceImages.excludes\` that it takes references only without frames.${PAID}`,
     body: startVideoBody,
     errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
     examples: [
@@ -153,6 +156,15 @@ export const generationOperations = {
           resolution: "1080p",
           durationSeconds: 10,
           lastFramePredictionId: null,
+        },
+      },
+      {
+        summary: "Without frames, from a reference image",
+        body: {
+          projectId,
+          firstFramePredictionId: null,
+          lastFramePredictionId: null,
+          referenceImagePaths: [referenceImagePath],
         },
       },
       {

@@ -1,9 +1,11 @@
 import type { z } from "zod";
 import { health, healthQuery } from "../service.ts";
+import { elementOperations } from "./elements.ts";
 import { filmOperations } from "./films.ts";
 import { generationOperations } from "./generation.ts";
 import type { Operation } from "./operation.ts";
 import { projectOperations } from "./projects.ts";
+import { shareOperations } from "./shares.ts";
 import { webhookOperations } from "./webhooks.ts";
 
 const serviceOperations = {
@@ -28,6 +30,8 @@ const serviceOperations = {
 export const OPERATIONS = {
   ...projectOperations,
   ...filmOperations,
+  ...elementOperations,
+  ...shareOperations,
   ...generationOperations,
   ...webhookOperations,
   ...serviceOperations,

@@ -17,7 +17,7 @@ export type Operation = {
   method: "GET" | "POST" | "PATCH" | "DELETE";
   /** Below /api; `:name` is a parameter of `path`. */
   at: `/${string}`;
-  tag: "Projects" | "Films" | "Generation" | "Webhooks" | "Service";
+  tag: "Projects" | "Films" | "Elements" | "Generation" | "Webhooks" | "Service";
   summary: string;
   /** Markdown: its effect, its cost, and what to do when it fails. */
   description: string;

@@ -178,7 +178,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Upload a reference image",
     description:
-      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. The bytes decide the type; name and Content-Type are ignored. Metadata, such as where a photo was taken, is removed; colors stay. An image must be upright: one with an Exif orientation is refused, because models do not turn it (`keyframe-client` turns it in a browser). Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
+      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. The bytes decide the type; name and Content-Type are ignored. Metadata, such as where a photo was taken, is removed; colors stay. An image must be upright: one with an Exif orientation is refused, because models do not turn it (`keyframe-client` turns it in a browser). Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction, project or element uses is removed after 30 days.\n\n" +
       "Every upload counts against the rate limit, even one that is refused or repeats an `Idempotency-Key`.\n\n" +
       "On `unsupported_media_type`, read the message: it says whether the image is of another kind, incomplete or not upright. On `payload_too_large`, send a smaller image.",
     caller: "session",

@@ -9,6 +9,7 @@ import { createUploadTurns } from "./http/upload-turns.ts";
 import type { Deps } from "./routes/handler.ts";
 import { createDatabase, createPlatformClient } from "./rows/database.ts";
 import { createHealthCall } from "./rows/health-call.ts";
+import { createSharedFilms } from "./rows/shared-films.ts";
 import { createStorage } from "./rows/storage.ts";
 
 /** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
@@ -40,10 +41,12 @@ export function createApi(
   });
   const verifySession = rememberSessions(verifyToken, now);
   const database = createDatabase(client);
+  const storage = createStorage(client, { supabaseUrl, clientUrl, secretKey, now });
   return createApp({
     database,
     askHealth: createHealthCall(database),
-    storage: createStorage(client, { supabaseUrl, clientUrl, secretKey, now }),
+    storage,
+    sharedFilms: createSharedFilms(database, storage, secretKey),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log,

@@ -12,14 +12,16 @@ type Settings = {
   log: Log;
   /** A process of `npm run worker`, not a function. Health names it. */
   isProcess?: boolean;
+  /** Milliseconds since 1970: it signs. */
+  now?: () => number;
 };
 
 /** The worker `deliver`, for the edge function and for `npm run worker`. */
-export function createDeliver({ allowLocal, callDatabase, log, isProcess = false }: Settings) {
+export function createDeliver({ allowLocal, callDatabase, log, isProcess = false, now = Date.now }: Settings) {
   /** Loaded during the first claim: the answer to the first kick does not wait for undici. A claim fails with it: the worker stops. */
   let sender: Promise<ReturnType<typeof createSender>> | undefined;
   const openSender = () =>
-    (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log)));
+    (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log, now)));
 
   const exchange = createExchange(callDatabase);
   const lanes = createLanes({

@@ -19,10 +19,12 @@ type Settings = {
   log: Log;
   /** A process of `npm run worker`, not a function. Health names it. */
   isProcess?: boolean;
+  /** Milliseconds since 1970. */
+  now?: () => number;
 };
 
 /** The worker `generate`, for the edge function and for `npm run worker`. */
-export function createGenerate({ environment, callDatabase, log, isProcess = false }: Settings) {
+export function createGenerate({ environment, callDatabase, log, isProcess = false, now = Date.now }: Settings) {
   const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
   const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
   const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
@@ -32,14 +34,14 @@ export function createGenerate({ environment, callDatabase, log, isProcess = fal
       token: environment.KEYFRAME_REPLICATE_API_TOKEN,
       baseUrl: environment.KEYFRAME_REPLICATE_API_BASE_URL,
       fetch,
-      now: Date.now,
+      now,
     }),
     storage: createStorage(platformUrl, secretKey, fetch),
     outputs: { isAllowed: environment.KEYFRAME_REPLICATE_OUTPUT_HOSTS, fetch },
     publicUrl,
     platformUrl,
     log,
-    now: Date.now,
+    now,
   };
   const claim = createClaim(callDatabase, isProcess);
   const places = createTaskPlaces(GENERATE_PLACES);

@@ -46,12 +46,12 @@ comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says t
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- What was done before the refusal is undone, but the token stays taken. With a route class it takes the token that was undone too.
-create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
+-- What was done before the refusal is undone, but the token stays taken. With a route class it takes the tokens that were undone too.
+create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null, cost integer default 1)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
   if route_class is not null and refused.code <> 'rate_limited' then
-    perform keyframe_private.take_token(route_class);
+    perform keyframe_private.take_token(route_class, cost);
   end if;
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);

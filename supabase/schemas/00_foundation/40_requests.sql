@@ -2,7 +2,7 @@
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, share films by link, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -47,7 +47,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -56,6 +56,7 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
   ('upload', 30, 0.5),
   ('change', 120, 2),
   ('read', 1200, 20),
+  ('shared', 600, 10),
   ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
 
 -- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
@@ -68,7 +69,7 @@ create unlogged table keyframe_private.rate_buckets (
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
@@ -131,11 +132,12 @@ comment on function keyframe_private.may_read is 'Takes one of the caller''s cal
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
 -- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
-create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
+create function keyframe_private.take_token(
+  route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
+  caller constant uuid := holder; -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
@@ -181,7 +183,7 @@ begin
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
 
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$

@@ -7,11 +7,13 @@ create table keyframe.films (
   description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  element_ids uuid[] not null default '{}',
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line check (keyframe_private.is_one_line(title)),
   constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
   constraint times_are_in_years_of_four_digits check (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint element_ids_are_a_list check (coalesce(array_ndims(element_ids), 1) = 1),
   constraint films_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
@@ -19,10 +21,11 @@ comment on column keyframe.films.id is 'Named by filmId in the API.';
 comment on column keyframe.films.owner_id is 'The user whose film it is.';
 comment on column keyframe.films.title is 'One line of at most 200 characters.';
 comment on column keyframe.films.description is 'Free text.';
-comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
+comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its elements, its shots and their order.';
+comment on column keyframe.films.element_ids is 'Its cast: the elements that a shot without element_ids of its own is made with.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
-create function keyframe_private.stamp_film()
+create function keyframe_private.move_version()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
@@ -55,6 +58,7 @@ create table keyframe.projects (
   -- The owner is in the key, so that nobody's project is in another's film.
   film_id uuid,
   film_position integer,
+  element_ids uuid[],
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line check (keyframe_private.is_one_line(title)),
   constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
@@ -63,6 +67,7 @@ create table keyframe.projects (
   -- The API returns them as ISO 8601, which has neither infinity nor other years.
   constraint times_are_in_years_of_four_digits check (
     least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint element_ids_are_a_list check (coalesce(array_ndims(element_ids), 1) = 1),
   constraint projects_id_owner_id_key unique (id, owner_id),
   constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
   -- Deferrable: checked after the statement that orders a film. Not unique: a start that uses frames of two shots could deadlock with it.
@@ -85,8 +90,11 @@ comment on column keyframe.projects.selected_last_frame_id is 'The take that the
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
+comment on column keyframe.projects.element_ids is 'The elements that it is made with; null: those of its film.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
+-- To find those that have an element that is deleted.
+create index projects_with_elements_idx on keyframe.projects (owner_id) where element_ids is not null;
 -- To find out whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
 

@@ -12,7 +12,7 @@ returns json language plpgsql stable set search_path = '' as $$
 begin
   return json_build_object(
     'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
-    'created_at', film.created_at, 'updated_at', film.updated_at);
+    'element_ids', film.element_ids, 'created_at', film.created_at, 'updated_at', film.updated_at);
 end $$;
 comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 
@@ -28,7 +28,8 @@ end $$;
 comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
 
 create function keyframe.create_film(
-  title text, description text default '', idempotency_key text default null, request_hash text default null)
+  title text, description text default '', idempotency_key text default null, request_hash text default null,
+  element_ids uuid[] default '{}')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
@@ -42,8 +43,8 @@ begin
     perform keyframe_private.raise_if(not found, 'not_found',
       'The film this Idempotency-Key created has been deleted since. Send a new key.');
   else
-    insert into keyframe.films (id, title, description)
-    values (request.resource_id, create_film.title, create_film.description)
+    insert into keyframe.films (id, title, description, element_ids)
+    values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
     returning * into created;
   end if;
   return json_build_object(
@@ -135,7 +136,7 @@ declare
   refused keyframe_private.refusal;
 begin
   update keyframe.films f
-  set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
+  set (title, description, element_ids) = (select c.title, c.description, c.element_ids from jsonb_populate_record(f, changes) c)
   where f.id = update_film.film_id and keyframe_private.is_own(f.owner_id)
     and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
@@ -152,7 +153,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, its elements, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
 
 -- With with_projects, a running prediction stops all of it (generation_in_progress).
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)

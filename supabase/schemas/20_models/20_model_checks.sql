@@ -43,6 +43,7 @@ returns table (key text, kinds text[], shape text, element text) language sql im
     ('required', '{image}', 'true or false', null),
     ('list', '{images}', 'true or false', null),
     ('max', '{images}', 'a positive integer', null),
+    ('countsFrames', '{images}', 'true or false', null),
     ('values', '{choice}', 'a list or an object', 'a text, a number, true or false'),
     ('order', '{choice}', 'a list', 'a text'),
     ('min', '{choice}', 'an integer', null),
@@ -115,7 +116,6 @@ begin
     union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
       where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
     union all select 'controls.prompt is missing.' where not controls ? 'prompt'
-    union all select 'controls.firstFrame is missing.' where not controls ? 'firstFrame' and shape_mistakes.step = 'video'
     union all select case when c.kind is not null then c.path || ' must be an object.' else
         format('%s is not a control of the step %s. It has: %s.', c.path, shape_mistakes.step,
           (select string_agg(k.name, ', ') from known k)) end
@@ -162,7 +162,8 @@ begin
       from (
         select 'fixed' || e.at as path, e.key as field, null as name from keyframe_private.json_entries(fixed) e
         union all select o.path || '.field', o.item ->> 'field', o.name from control o) f
-      join control c on c.item ->> 'field' = f.field and (f.name is null or c.name < f.name)
+      -- A control that is left out beside images may have a fixed value for them.
+      join control c on c.item ->> 'field' = f.field and (f.name is null and not c.item ? 'omitWith' or c.name < f.name)
     union all select c.path || '.min must not be greater than max.' from control c
       where (c.item ->> 'min')::numeric > (c.item ->> 'max')::numeric
     union all select c.path || '.list must be true: the model takes several images.' from control c

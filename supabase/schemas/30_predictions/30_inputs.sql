@@ -60,20 +60,12 @@ begin
 end $$;
 comment on function keyframe_private.describe_control is 'What a control takes, for a sentence: "5 or 10".';
 
-create function keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb default null)
-returns void language plpgsql stable set search_path = '' as $$
-declare
-  others text;
+create function keyframe_private.without_frame(control text)
+returns text language plpgsql immutable set search_path = '' as $$
 begin
-  select string_agg(m.model, ', ' order by m.position, m.model) into others
-  from keyframe.models m
-  where m.step = chosen.step and m.model <> chosen.model and m.enabled
-    and case when value is null then m.controls ? control_name
-      else keyframe_private.control_takes(m.controls -> control_name, value) end;
-  perform keyframe_private.raise_error('unsupported_input',
-    format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
+  return case when control in ('firstFrame', 'lastFrame') then format(' (%sPredictionId null: no frame)', control) else '' end;
 end $$;
-comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
+comment on function keyframe_private.without_frame is 'How a start leaves out a frame that it did not name, for a sentence.';
 
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
@@ -86,11 +78,12 @@ begin
     union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
   loop
     if control.value is null then
-      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
-    elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
-      perform keyframe_private.refuse_input(chosen,
-        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
-        control.name, control.value);
+      perform keyframe_private.raise_error('unsupported_input', format('%s takes no %s.', chosen.model, control.name));
+    elsif control.name <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame'] then -- else it is that of the frames
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s %s no %s (sent: %s).', chosen.model,
+          case when chosen.step = 'video' and control.name = 'aspectRatio' then 'needs a firstFrame: it has' else 'has' end,
+          control.name, keyframe_private.quote_value(control.value #>> '{}')));
     end if;
   end loop;
 
@@ -101,24 +94,23 @@ begin
   loop
     if control.value is null and not control.is_used then
       perform keyframe_private.raise_error('unsupported_input',
-        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+        format('%s needs a %s.', chosen.model, control.name));
     end if;
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
         perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
-          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.',
-            chosen.model, control.name, other));
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out%s.', chosen.model, control.name, other,
+            keyframe_private.without_frame(other)));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
         perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
-          format('%s takes %s only together with %s.', chosen.model, control.name, other));
+          format('%s takes %s only together with %s%s.', chosen.model, control.name, other, keyframe_private.without_frame(control.name)));
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
       and not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen,
-        format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
-        keyframe_private.describe_control(control.rule)), control.name, control.value);
+      perform keyframe_private.raise_error('unsupported_input', format('%s %s: %s takes %s.', control.name,
+        keyframe_private.quote_value(control.value #>> '{}'), chosen.model, keyframe_private.describe_control(control.rule)));
     end if;
   end loop;
 end $$;
@@ -212,7 +204,7 @@ comment on function keyframe_private.resolve_frame is 'A frame as fields of an i
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
   select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
-    'referenceImagePaths']
+    'referenceImagePaths', 'elementIds', 'elements']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 comment on function keyframe_private.input_fields is 'The fields that an input can have.';
@@ -222,6 +214,7 @@ returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   asked jsonb := input;
   unwanted text;
+  frame text;
 begin
   perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
@@ -261,10 +254,15 @@ begin
   end if;
   if step = 'video' then
     asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
-    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId' then
       perform keyframe_private.raise_error('frame_not_ready',
-        'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+        'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     end if;
+    -- The ratio of a start does not depend on the model.
+    foreach frame in array array['firstFrame', 'lastFrame'] loop
+      perform keyframe_private.require_ratio(coalesce(asked ->> (frame || 'PredictionId'), asked ->> (frame || 'ImagePath')),
+        coalesce(asked ->> 'aspectRatio', project.aspect_ratio));
+    end loop;
   end if;
   return asked;
 end $$;
@@ -279,31 +277,30 @@ declare
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
     'referenceImagePaths', asked -> 'referenceImagePaths')
     || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
-      'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+      'lastFrameImagePath', asked -> 'lastFrameImagePath', 'elements', asked -> 'elements'));
   values_asked jsonb := jsonb_strip_nulls(asked - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths', 'elements']);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
-    case when chosen.step = 'video' then 'firstFrame' end,
+    case when chosen.step = 'video' and first_frame is not null then 'firstFrame' end,
     case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
+  frame_count constant integer := case when chosen.controls #> '{referenceImages,countsFrames}' = 'true'
+    then cardinality(array_remove(used, 'referenceImages')) else 0 end;
 begin
-  if reference_count > most then
-    perform keyframe_private.refuse_input(chosen,
-      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
-      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
-      'referenceImages');
+  if reference_count > 0 and reference_count + frame_count > most then
+    perform keyframe_private.raise_error('unsupported_input',
+      format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
+      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
+        when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end
+        || case when asked ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
   end if;
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
-  end if;
-  if chosen.step = 'video' then
-    perform keyframe_private.require_ratio(first_frame, values_asked ->> 'aspectRatio');
-    perform keyframe_private.require_ratio(last_frame, values_asked ->> 'aspectRatio');
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end $$;

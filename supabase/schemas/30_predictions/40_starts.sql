@@ -20,10 +20,27 @@ begin
 end $$;
 comment on function keyframe_private.choose_model is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
 
+create function keyframe_private.takers_of(asked jsonb, project keyframe.projects, other_than keyframe.models)
+returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
+declare
+  candidate keyframe.models;
+begin
+  for candidate in select s.* from keyframe_private.successors_of(other_than, now()) s loop
+    begin
+      model := candidate.model;
+      input := keyframe_private.resolve_input(asked, project, candidate);
+      return next;
+    exception when sqlstate 'KEYFR' then
+      continue; -- it does not take this input
+    end;
+  end loop;
+end $$;
+comment on function keyframe_private.takers_of is 'The other available models of a step that take an input, in order, and what each makes of it.';
+
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
-  candidate keyframe.models;
+  found_model keyframe.models;
   asked_cost keyframe_private.run_cost;
 begin
   begin
@@ -31,18 +48,13 @@ begin
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
-  for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
-    begin
-      if keyframe_private.costs_no_more(
-        keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now()), asked_cost)
-      then
-        return candidate;
-      end if;
-    exception when sqlstate 'KEYFR' then
-      continue; -- it does not take this input
-    end;
-  end loop;
-  return null;
+  select m.* into found_model
+  from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
+  join keyframe.models m on m.step = gone.step and m.model = t.model
+  where keyframe_private.costs_no_more(keyframe_private.most_cost(t.model, t.input, now()), asked_cost)
+  order by t.place
+  limit 1;
+  return found_model;
 end $$;
 comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
 
@@ -52,6 +64,7 @@ declare
   project keyframe.projects;
   chosen keyframe.models;
   asked jsonb;
+  refused keyframe_private.refusal;
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
@@ -61,7 +74,7 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
-  asked := keyframe_private.read_input(wanted.input, wanted.step, project);
+  asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
   if not keyframe_private.is_available(chosen, now()) then
     wanted.requested_model := chosen.model;
@@ -73,14 +86,26 @@ begin
     end if;
   end if;
   wanted.model := chosen.model;
-  wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+  begin
+    wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+  exception when sqlstate 'KEYFR' then
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+    if refused.code <> 'unsupported_input' then
+      raise;
+    end if;
+    perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
+      select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
+      from keyframe_private.takers_of(asked, project, chosen) t)));
+  end;
 end $$;
 comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token('generate');
+  if (current_setting('keyframe.starts_of', true) = auth.uid()::text) is not true then -- start_all
+    perform keyframe_private.take_token('generate');
+  end if;
   return keyframe_private.resolve_start(new);
 end $$;
 

@@ -24,6 +24,9 @@ comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json language plpgsql stable set search_path = '' as $$
+declare
+  changed constant json := case when prediction.status = 'succeeded' and prediction.input ? 'elements'
+    then keyframe_private.changed_elements(prediction) else '[]' end;
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
@@ -36,71 +39,75 @@ begin
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
     'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
-    'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
+    'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
+    'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
+-- Each of several takes (`count`) costs a token, as if it were started alone: the limit counts what runs, not requests.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
-  request_hash text default null)
+  request_hash text default null, count integer default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
   started keyframe.predictions;
+  takes keyframe.predictions[];
+  predictions json;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
   if request.replayed then
-    select p.* into started from keyframe.predictions p
-    where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.project_id <> all (keyframe_private.deleted_projects());
-    perform keyframe_private.raise_if(not found, 'not_found',
+    predictions := keyframe_private.started_json(coalesce(request.answer, jsonb_build_array(request.resource_id)));
+    perform keyframe_private.raise_if(json_array_length(predictions) = 0, 'not_found',
       'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
-  else
+  elsif start_prediction.count is null then
     insert into keyframe.predictions (id, project_id, step, input, model)
     values (
       request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
     returning * into started;
+  else
+    perform keyframe_private.take_token('generate', start_prediction.count);
+    takes := keyframe_private.starts_of(array_fill(project_id, array[start_prediction.count]), step, input, model, 1);
+    request.answer := keyframe_private.start_all(
+      takes, keyframe_private.sum_of(array_fill((keyframe_private.price_start(takes[1])).cost, array[start_prediction.count])),
+      request.resource_id);
+    predictions := keyframe_private.started_json(request.answer);
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started)),
+    'predictions', case when start_prediction.count is not null then predictions end,
+    'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
   return keyframe_private.refuse(refused, 'generate');
 end $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
 
 create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null)
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default 1)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  wanted keyframe.predictions;
-  cost keyframe_private.run_cost;
+  takes keyframe.predictions[];
+  priced record;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  wanted.project_id := estimate_prediction.project_id;
-  wanted.step := estimate_prediction.step;
-  wanted.input := estimate_prediction.input;
-  wanted.model := estimate_prediction.model;
-  wanted := keyframe_private.resolve_start(wanted);
-  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
-  return json_build_object('rate', rate, 'estimate', json_build_object(
-    'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
-    'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
-    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
-    'balance', keyframe_private.balance_json(wanted.owner_id),
-    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(wanted.owner_id, now()) b
-      where (case b.scope when 'owner' then cost.most_charge_micros else cost.most_micros end <= b.available_micros) is not true)
-      and not exists (
-        select from keyframe_private.balance_of(wanted.owner_id) b
-        where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true)));
+  perform keyframe_private.raise_if(estimate_prediction.count between 1 and 8 is not true, 'invalid_request', 'count must be 1 to 8.');
+  takes := keyframe_private.starts_of(array_fill(project_id, array[estimate_prediction.count]), step, input, model, 1);
+  priced := keyframe_private.price_start(takes[1]);
+  if estimate_prediction.count > 1 then
+    perform keyframe_private.price_start(takes[estimate_prediction.count]); -- its seed is the highest
+  end if;
+  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
+    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model))
+    || keyframe_private.estimate_json(keyframe_private.sum_of(array_fill(priced.cost, array[estimate_prediction.count]))));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

@@ -33,9 +33,10 @@ create function keyframe_private.is_reference_used(path text)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
-    or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path);
+    or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
+    or exists (select from keyframe.element_images i where i.path = is_reference_used.path);
 end $$;
-comment on function keyframe_private.is_reference_used is 'Whether a prediction or a project uses a reference image.';
+comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
 
 create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
 returns void language sql volatile set search_path = '' as $$
@@ -82,13 +83,16 @@ begin
   return null;
 end $$;
 
+-- The trigger names the column of the path.
 create function keyframe_private.remove_deleted_reference()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  path constant text := to_jsonb(old) ->> tg_argv[0];
 begin
   perform keyframe_private.take_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select 'projects', substr(old.reference_image_path, 10), old.owner_id
-  where not keyframe_private.is_reference_used(old.reference_image_path)
+  select 'projects', substr(path, 10), old.owner_id
+  where not keyframe_private.is_reference_used(path)
   on conflict do nothing;
   return null;
 end $$;
@@ -102,16 +106,19 @@ begin
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
   perform keyframe_private.raise_if(
     exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
-    'This image is being removed because no prediction used it. Upload it again.');
+    'This image is being removed because nothing used it. Upload it again.');
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end $$;
-comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction or a project uses although its removal was queued.';
+comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction, a project or an element uses although its removal was queued.';
 
-create function keyframe_private.keep_reference_of_project()
+-- The trigger names the column of the path.
+create function keyframe_private.keep_reference_of_row()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  path constant text := to_jsonb(new) ->> tg_argv[0];
 begin
-  if tg_op = 'INSERT' or new.reference_image_path is distinct from old.reference_image_path then
-    perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
+  if tg_op = 'INSERT' or path is distinct from to_jsonb(old) ->> tg_argv[0] then
+    perform keyframe_private.keep_reference(path, new.owner_id);
   end if;
   return new;
 end $$;
@@ -242,4 +249,4 @@ begin
   end loop;
   return queued;
 end $$;
-comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that no prediction and no project uses: unused_references_after their upload, or when the owner''s account is deleted.';
+comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that nothing uses: unused_references_after their upload, or when the owner''s account is deleted.';

@@ -31,6 +31,24 @@ begin
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
+-- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
+-- so another id. What a version removes, the one before it did not use: two versions are served.
+create function keyframe_worker.describe_database(process_version text)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  versions constant text[] := array(
+    select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc);
+begin
+  return jsonb_build_object(
+    'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
+    'now', keyframe_private.wire_time(clock_timestamp()),
+    'version', versions[1],
+    'outdated', case
+      when process_version = any (versions[:2]) then null
+      when process_version = any (versions) then 'process' else 'database' end);
+end $$;
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; version; outdated: process or database, null when they fit }.';
+
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end

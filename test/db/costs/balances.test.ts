@@ -96,6 +96,17 @@ describe("a balance", () => {
     expect(await balance()).toEqual({ available: 0, held: 2 });
   });
 
+  test("three takes at once for a balance of two → refused with what all cost, and none is held; two → both", async () => {
+    await grant(2);
+    const takes = (count: number) =>
+      asUser(`keyframe.start_prediction('${world.project}', 'first-frame', count => ${count})`);
+    const { message, hint } = await refusalOf(takes(3));
+    expect([message, JSON.parse(hint ?? "").estimateMicros]).toEqual(["balance_exhausted", 3 * FRAME]);
+    expect(await balance()).toEqual({ available: 2, held: 0 });
+    await takes(2);
+    expect(await balance()).toEqual({ available: 0, held: 2 });
+  });
+
   test("a run is not billed, or the provider refuses a submit → it is back, or held by the next submit", async () => {
     await grant(1);
     const { id, lease } = await submitted();

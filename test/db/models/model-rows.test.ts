@@ -30,7 +30,6 @@ const SEED = { field: "seed", min: 0, max: 9 };
 const MALFORMED: [words: string, ...controls: unknown[]][] = [
   ["controls must be an object.", []],
   ["controls.prompt is missing.", without("prompt")],
-  ["controls.firstFrame is missing.", without("firstFrame")],
   ["controls.durationSecond is not a control of the step video. It has: prompt,", { ...GOOD, durationSecond: SEED }],
   ["controls.seed must be an object.", { ...GOOD, seed: "seed" }],
   [
@@ -147,6 +146,16 @@ test.each<[words: string, fixed: unknown]>([
   expect((await refusalOf(add(GOOD, fixed))).message).toContain(words);
 });
 
+test("a fixed value of a field that a control leaves out beside images → accepted: it is sent then", async () => {
+  await add(
+    { ...GOOD, aspectRatio: { field: "ratio", values: ["16:9"], omitWith: ["firstFrame"] } },
+    { ratio: "adaptive" },
+  );
+  const wrong = add({ ...GOOD, aspectRatio: { field: "ratio", values: ["16:9"] } }, { ratio: "adaptive" });
+  expect((await refusalOf(wrong)).message).toContain("fixed.ratio names the field ratio");
+  await db.sql`delete from keyframe.models where model like 'test/%'`;
+});
+
 test("frames of an image step → refused", async () => {
   const frames = add({ prompt: GOOD.prompt, firstFrame: GOOD.firstFrame }, {}, "first-frame");
   expect((await refusalOf(frames)).message).toContain("controls.firstFrame is not a control of the step first-frame.");
@@ -182,7 +191,7 @@ test("list_models → each step's models in order, with what each control takes 
       prompt: { maxLength: 2500 },
       firstFrame: {},
       lastFrame: { needs: ["firstFrame"] },
-      referenceImages: { max: 5 },
+      referenceImages: { max: 7, countsFrames: true },
       aspectRatio: { values: ["16:9", "9:16", "1:1"] },
       resolution: { values: ["720p", "1080p", "4k"], default: "720p" },
       durationSeconds: { values: [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], default: 5 },

@@ -64,15 +64,16 @@ describe("the stored input is complete", () => {
   test("null → as if it had not been sent, except for a frame: that means none", async () => {
     await addModel("test/video", {
       lastFrame: { field: "end" },
+      aspectRatio: { field: "ratio", values: ["16:9"] },
       durationSeconds: { field: "duration", values: [5, 10], default: 5 },
     });
     const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     expect((await video({ durationSeconds: null, prompt: null })).durationSeconds).toBe(5);
     expect((await video({})).lastFramePredictionId).toBe(id);
     expect((await video({ lastFramePredictionId: null })).lastFramePredictionId).toBeNull();
-    expect(await codeOf(start(db, world, { step: "video", input: { firstFramePredictionId: null } }))).toBe(
-      "frame_not_ready",
-    );
+    expect(
+      (await video({ firstFramePredictionId: null, lastFramePredictionId: null })).firstFramePredictionId,
+    ).toBeNull();
   });
 
   test("several reference images → kept in their order; one that is not there → not_found, and nothing is started", async () => {
@@ -110,13 +111,13 @@ describe("choices that depend on each other", () => {
 
   const setControl = (path: string, value: unknown) => db.sql`
     update keyframe.models set controls = jsonb_set(controls, ${path}::text[], ${JSON.stringify(value)}::text::jsonb) where model = 'test/video'`;
-  const LENGTH_IN_4K = "test/video with resolution 4k takes durationSeconds 5 only, not 10.";
+  const LENGTH_IN_4K = /^test\/video with resolution 4k takes durationSeconds 5 only, not 10\. /;
 
   test("a last frame that forces a resolution → that one, unless another was asked: refused", async () => {
     const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     expect(await video({})).toMatchObject({ lastFramePredictionId: id, resolution: "1080p" });
-    expect(await refusal({ resolution: "720p" })).toBe(
-      "test/video with lastFrame takes resolution 1080p only, not 720p.",
+    expect(await refusal({ resolution: "720p" })).toMatch(
+      /^test\/video with lastFrame takes resolution 1080p only, not 720p\. Models that take it: /,
     );
     expect(await video({ resolution: "720p", lastFramePredictionId: null })).toMatchObject({ resolution: "720p" });
     await setControl("{lastFrame,forces}", { resolution: "4k" }); // which forces a third
@@ -125,10 +126,10 @@ describe("choices that depend on each other", () => {
 
   test("a value, asked for or the default, that forces another → that one, unless another was asked: refused", async () => {
     expect(await video({ resolution: "4k" })).toMatchObject({ durationSeconds: 5 });
-    expect(await refusal({ resolution: "4k", durationSeconds: 10 })).toBe(LENGTH_IN_4K);
+    expect(await refusal({ resolution: "4k", durationSeconds: 10 })).toMatch(LENGTH_IN_4K);
     await setControl("{resolution,default}", "4k");
     expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
-    expect(await refusal({ durationSeconds: 10 })).toBe(LENGTH_IN_4K);
+    expect(await refusal({ durationSeconds: 10 })).toMatch(LENGTH_IN_4K);
     expect(await video({ durationSeconds: 10, resolution: "720p" })).toMatchObject({ durationSeconds: 10 });
   });
 
@@ -257,6 +258,103 @@ describe("what the model does not take is refused before any charge, with the va
       (await refusalOf(start(db, world, { model: "google/nano-banana", input: { referenceImagePaths: paths } })))
         .detail,
     ).toMatch(/^google\/nano-banana takes 10 reference images, and 11 would be sent\./);
+  });
+});
+
+describe("a video without a first frame: firstFramePredictionId null", () => {
+  const NONE = { firstFramePredictionId: null, lastFramePredictionId: null };
+  const ratio = { aspectRatio: { field: "ratio", values: ["16:9", "9:16"], omitWith: ["firstFrame"] } };
+
+  test("of a project that has a frame → made of the text, in the project's ratio; without the field → from the frame", async () => {
+    await addModel("test/video", ratio);
+    await db.sql`update keyframe.projects set aspect_ratio = '9:16' where id = ${world.project}`;
+    const { input } = (await start(db, world, { step: "video", model: "test/video", input: NONE })).prediction;
+    expect(input).toMatchObject({ ...NONE, aspectRatio: "9:16", referenceImagePaths: [] });
+    expect(await video(input)).toEqual(input); // sent again as it was read
+    await db.sql`update keyframe.projects set aspect_ratio = '16:9' where id = ${world.project}`;
+    expect((await video({})).firstFramePredictionId).not.toBeNull();
+  });
+
+  test("of a project without one → made; without the field → frame_not_ready, which says how", async () => {
+    await addModel("test/video", ratio);
+    await db.sql`delete from keyframe.predictions`;
+    expect(await video(NONE)).toMatchObject(NONE);
+    const { message, detail } = await refusalOf(start(db, world, { step: "video", model: "test/video" }));
+    expect([message, detail]).toEqual(["frame_not_ready", expect.stringContaining("send firstFramePredictionId null")]);
+  });
+
+  test("of a model that needs one, follows it, or has another ratio → refused, with the models that take it", async () => {
+    await db.sql`update keyframe.models set enabled = false where step = 'video' and model <> 'kwaivgi/kling-v3-omni-video'`;
+    await addModel("test/text", ratio, 1);
+    await addModel("test/video", { ...ratio, firstFrame: { field: "image", required: true } });
+    expect(await refusal(NONE)).toBe(
+      "test/video needs a firstFrame. Models that take it: test/text, kwaivgi/kling-v3-omni-video.",
+    );
+    await db.sql`update keyframe.models set controls = ${db.sql.json({ prompt: { field: "prompt" }, firstFrame: { field: "image" } })} where model = 'test/video'`;
+    expect(await refusal(NONE)).toMatch(
+      /^test\/video needs a firstFrame: it has no aspectRatio \(sent: 16:9\)\. Models that take it: test\/text, /,
+    );
+    expect(await refusal({ ...NONE, aspectRatio: "21:9" })).toMatch(/ No other model of this step takes it\.$/);
+    await db.sql`update keyframe.models set enabled = true where step = 'video'`;
+  });
+
+  test("a model that has no first frame → used without one, and refused with the project's", async () => {
+    await addModel("test/video", { aspectRatio: { field: "ratio", values: ["16:9"] }, firstFrame: undefined });
+    expect(await video(NONE)).toMatchObject(NONE);
+    expect(await refusal({})).toMatch(/^test\/video takes no firstFrame\./);
+  });
+
+  test("a last frame alone → taken by a model whose last frame needs no other, in the ratio of the frame", async () => {
+    await addModel("test/video", { lastFrame: { field: "end" } });
+    const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    const { prediction } = await start(db, world, {
+      step: "video",
+      model: "test/video",
+      input: { firstFramePredictionId: null },
+    });
+    expect(prediction.input).toMatchObject({ firstFramePredictionId: null, lastFramePredictionId: id });
+    const images = await db.sql`
+      select role, source_prediction_id as id from keyframe_private.prediction_images where prediction_id = ${prediction.id}`;
+    expect(images).toEqual([{ role: "last_frame", id }]);
+    expect(
+      (await refusalOf(start(db, world, { step: "video", input: { firstFramePredictionId: null } }))).detail,
+    ).toMatch(
+      /^kwaivgi\/kling-v3-omni-video takes lastFrame only together with firstFrame \(lastFramePredictionId null: no frame\)\. Models that take it: /,
+    );
+  });
+
+  test("references that exclude frames → refused beside the project's frame, with how to leave it out; taken without", async () => {
+    await addModel("test/video", {
+      ...ratio,
+      referenceImages: {
+        field: "images",
+        list: true,
+        max: 3,
+        excludes: ["firstFrame"],
+        forces: { aspectRatio: "16:9" },
+      },
+    });
+    const reference = await addReference(db, world.owner);
+    expect(await refusal({}, { reference })).toMatch(
+      /^test\/video takes either referenceImages or firstFrame: .* \(firstFramePredictionId null: no frame\)\. Models that take it: kwaivgi\/kling-v3-omni-video\.$/,
+    );
+    expect(await video(NONE, { reference })).toMatchObject({ ...NONE, referenceImagePaths: [reference] });
+    expect(await refusal({ ...NONE, aspectRatio: "9:16" }, { reference })).toMatch(
+      /^test\/video with referenceImages takes aspectRatio 16:9 only, not 9:16\./,
+    );
+  });
+
+  test("references that the frames count towards → as many more as there are fewer frames", async () => {
+    await addModel("test/video", {
+      ...ratio,
+      referenceImages: { field: "images", list: true, max: 3, countsFrames: true },
+    });
+    const referenceImagePaths = await Promise.all([1, 2, 3].map(() => addReference(db, world.owner)));
+    expect(await video({ ...NONE, referenceImagePaths })).toMatchObject({ referenceImagePaths });
+    expect(await refusal({ referenceImagePaths })).toMatch(
+      /^test\/video takes 3 reference images, and 4 would be sent \(1 of them frames\)\./,
+    );
+    expect(await video({ referenceImagePaths: referenceImagePaths.slice(1) })).toHaveProperty("referenceImagePaths.1");
   });
 });
 

@@ -212,7 +212,7 @@ test("the answer → has what the API sends, and nothing else of the row", async
   expect(Object.keys(prediction).join(" ")).toBe(
     "id project_id step status model requested_model input attempt progress queue_position error_code error_message error_retryable error_stage output_path " +
       "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds output_has_audio cost hidden outdated " +
-      "created_at started_at completed_at",
+      "changed_elements created_at started_at completed_at",
   );
 });
 

@@ -16,7 +16,6 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   // A row whose images cannot be read would stop the claims of everybody.
   reference_images_are_a_list: { input: { referenceImagePaths: JSON.parse("null") } },
   frames_are_predictions: { step: "video", input: { firstFramePredictionId: "x" } },
-  video_has_a_first_frame: { step: "video", input: { firstFramePredictionId: null } },
   first_frame_builds_on_no_frame: { input: { firstFramePredictionId: someId } },
   only_video_has_a_last_frame: { step: "last-frame", input: { lastFramePredictionId: someId } },
   attempt_and_failures_are_at_most_a_million: { columns: { attempt: 2_147_483_647 } },
@@ -43,6 +42,8 @@ const submit = (columns: string, values: string) =>
 
 const credit = (values: string) =>
   `insert into keyframe_private.credits (owner_id, micros, kind, key, note) values ($owner, ${values})`;
+const element = (columns: string, values: string) =>
+  `insert into keyframe.elements (owner_id, kind, ${columns}) values ($owner, 'prop', ${values})`;
 
 /** The rules of the other tables: a statement that breaks each. `$owner` stands for a user. */
 const BROKEN_ELSEWHERE: Record<string, string> = {
@@ -122,6 +123,15 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   webhook_retry_schedule_is_a_list_of_intervals: `update keyframe_private.settings set webhook_retry_schedule = '{{5 s,5 min}}'`,
   settings_webhook_disable_after_check: `update keyframe_private.settings set webhook_disable_after = '300000 years'`,
   settings_webhook_retention_check: `update keyframe_private.settings set webhook_retention = '-1 day'`,
+  element_ids_are_a_list: `set local session_replication_role = replica; insert into keyframe.films (owner_id, title, element_ids) values ($owner, 'x', array[array[gen_random_uuid()]])`,
+  name_has_1_to_60_characters: element("name", "repeat('x', 61)"),
+  name_has_a_visible_character: element("name", "chr(8203)"),
+  name_is_one_line: element("name", "e'a\\nb'"),
+  name_has_no_at_and_no_space_around_it: element("name", "'a@b'"),
+  text_has_at_most_1000_characters: element("name, text", "'x', repeat('x', 1001)"),
+  text_is_plain_text: element("name, text", "'x', chr(27)"),
+  element_has_at_most_8_images: `set local session_replication_role = replica; insert into keyframe.element_images values ($owner, gen_random_uuid(), 9, 'projects/a.png')`,
+  path_is_an_upload: `set local session_replication_role = replica; insert into keyframe.element_images values ($owner, gen_random_uuid(), 1, 'keyframe-outputs/a.png')`,
   attempts_are_at_most_a_million: `insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type, attempts) values (gen_random_uuid(), gen_random_uuid(), 'webhook.test', 2147483647)`,
   max_in_flight_is_1_to_100: `insert into keyframe.webhook_endpoints (url, max_in_flight) values ('https://example.com', 0)`,
   // The trigger that keeps the three columns together is passed by, as a restore of a dump would.
@@ -152,12 +162,14 @@ describe("a row that breaks", () => {
   });
 });
 
-test("every check and exclusion of our schemas → is broken once above", async () => {
+test("every check and exclusion of our schemas, and rule of an input → is broken once above", async () => {
   const rows = await db.sql<{ name: string }[]>`
     select distinct conname as name from pg_constraint -- the texts of films have the checks of those of projects: texts.test.ts
     where contype in ('c', 'x') and connamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace)`;
+  const ofInputs = await db.sql<{ name: string }[]>`
+    select (regexp_matches(prosrc, 'then ''(\\w+)''', 'g'))[1] as name from pg_proc where proname = 'require_sound_input'`;
   const covered = [...Object.keys(BROKEN_PREDICTIONS), ...Object.keys(BROKEN_ELSEWHERE)].sort();
-  expect(rows.map(({ name }) => name).sort()).toEqual(covered);
+  expect([...rows, ...ofInputs].map(({ name }) => name).sort()).toEqual(covered);
 });
 
 test.each([
@@ -224,7 +236,10 @@ test("every column that is an array → has a check of its dimensions", async ()
     where t.relkind = 'r' and t.relnamespace::regnamespace::text like 'keyframe%' and a.attnum > 0
       and not a.attisdropped and y.typcategory = 'A' order by 1`;
   expect(columns).toEqual(
-    ["event_types", "price_ids", "webhook_retry_schedule"].map((name) => ({ name, checked: true })),
+    ["element_ids", "element_ids", "event_types", "price_ids", "webhook_retry_schedule"].map((name) => ({
+      name,
+      checked: true,
+    })),
   );
 });
 

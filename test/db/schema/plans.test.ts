@@ -144,6 +144,9 @@ async function widest(work: Work, as?: { role: string }): Promise<[rows: number,
 
 const DEEP = "now() - interval '7 days'";
 
+/** The classes of rate limits: that table is read whole. */
+const LITTLE = 7;
+
 /** What is asked, how many rows its widest scan may read, and who asks. A statement says {crowded}, {endpoint} and so on for an id. */
 type Asked = [what: string, statement: string, most: number, as?: { role: string }];
 const STATEMENTS: Asked[] = [
@@ -152,12 +155,12 @@ const STATEMENTS: Asked[] = [
   ["a search for what nobody has", "keyframe.list_projects(search => 'lighthouse')", 5000, USER],
   ["predictions", "keyframe.list_predictions({crowded}, null, 101)", 110, USER],
   ["a rare step, far down", `keyframe.list_predictions({crowded}, 'last-frame', 101, ${DEEP})`, 25, USER],
-  ["takes among many", "keyframe.list_predictions({crowded}, 'last-frame', 101, only_takes => true)", 5, USER],
-  ["the latest prediction of a rare step", "keyframe.read_prediction({crowded}, 'last-frame')", 5, USER],
-  ["a prediction by its identifier", "keyframe.read_prediction({crowded}, 'last-frame', {rare})", 5, USER],
+  ["takes among many", "keyframe.list_predictions({crowded}, 'last-frame', 101, only_takes => true)", LITTLE, USER],
+  ["the latest prediction of a rare step", "keyframe.read_prediction({crowded}, 'last-frame')", LITTLE, USER],
+  ["a prediction by its identifier", "keyframe.read_prediction({crowded}, 'last-frame', {rare})", LITTLE, USER],
   ["deliveries", "keyframe.list_webhook_deliveries({endpoint}, null, 21)", 50, USER],
   ["deliveries far down", `keyframe.list_webhook_deliveries({endpoint}, null, 21, ${DEEP}, {endpoint})`, 315, USER],
-  ["a rare type", "keyframe.list_webhook_deliveries({endpoint}, event_type => 'generation.failed')", 5, USER],
+  ["a rare type", "keyframe.list_webhook_deliveries({endpoint}, event_type => 'generation.failed')", LITTLE, USER],
   ["a rare status", "keyframe.list_webhook_deliveries({endpoint}, 'exhausted', 21)", 7, USER],
   ["a recovery", "keyframe.recover_webhook_endpoint({endpoint}, now() - interval '30 days')", 8, USER],
   ["the health of a user's endpoints", "keyframe.webhook_health()", 24, USER],

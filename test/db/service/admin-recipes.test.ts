@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { asAdministrator, fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, readRow, runsToCancel } from "../../support/database/calls.ts";
+import { claim, complete, readRow, runsToCancel } from "../../support/database/calls.ts";
 import { addWorld, useWorld, type Row, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { addReference, start } from "../../support/database/user.ts";
 import {
@@ -225,6 +225,27 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(await run("What was sent to the provider for a prediction", { prediction_id: id })).toMatchObject([
       { attempt: 1, model: "google/nano-banana", outcome: "succeeded", provider_prediction_id: providerRun },
     ]);
+  },
+
+  "Find the account behind a file": async () => {
+    const [kept, gone] = ["c".repeat(64), "d".repeat(64)] as const;
+    const made = async (sha256?: string) => {
+      const owner = await addWorld(db);
+      const { id, lease } = await seedPrediction(db.sql, owner, { status: "storing" });
+      expect(await complete(db.sql, id, lease, sha256)).toBe(true);
+      return { ...owner, id };
+    };
+    const [one, two] = [await made(kept), await made(gone)];
+    await made();
+    await db.sql`delete from keyframe.predictions where id = ${two.id}`;
+    for (const [sha256, { id, owner }, file] of [
+      [kept, one, "stored"],
+      [gone, two, "deleted"],
+    ] as const) {
+      expect(await run("Find the account behind a file", { sha256 })).toMatchObject([
+        { prediction_id: id, owner_id: owner, email: `${owner}@keyframe.local`, model: "google/nano-banana", file },
+      ]);
+    }
   },
 
   "What Storage holds": async () => {

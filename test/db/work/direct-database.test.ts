@@ -3,10 +3,15 @@ import { DatabaseError, repeatConflicts } from "../../../shared/platform/call-da
 import { describeError } from "../../../shared/platform/log.ts";
 import { createDirectDatabase, readUrl, SET_RETURNING } from "../../../worker/direct-database.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { claim } from "../../support/database/calls.ts";
+import { seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { untilACallWaits } from "../../support/database/waiting.ts";
+import { forward } from "../../support/forward.ts";
 import { until } from "../../support/until.ts";
 
 const db = useDatabase();
-const LOGIN = `keyframe_login_${crypto.randomUUID().slice(0, 8)}`;
+const world = useWorld(db);
+const LOGIN = `test_login_${crypto.randomUUID().slice(0, 8)}`;
 const PASSWORD = "geheim";
 const LIMITS = { connections: 2, statementMs: 2_000, timeoutMs: 5_000 };
 const opened: (() => Promise<void>)[] = [];
@@ -117,10 +122,23 @@ test("a lock that another transaction holds → 55P03, and the call is repeated 
 test("a function that is missing → schema_outdated; one that calls a missing one → a fault of its own", async () => {
   expect(await refusal(open()("no_such_call", { a: 1 }))).toMatchObject({
     code: "42883",
-    message: expect.stringContaining("schema_outdated: no_such_call is missing"),
+    message: expect.stringMatching(/^schema_outdated: no_such_call is missing .*older.*migrations.*newer.*deployed/),
   });
   expect(await refusal(open()("probe_calls_nothing", {}))).toMatchObject({ code: "XX000" });
 });
+
+test.each([
+  ["0.9.0", null],
+  ["0.8.0", null],
+  ["0.1.0", "process"],
+  ["0.10.0", "database"],
+])(
+  "a process of %s at a database of 0.9.0 → outdated: %s; 0.9.0 and the version before are served",
+  async (process_version, outdated) => {
+    await db.sql`insert into keyframe_private.installation (version) values ('0.9.0'), ('0.8.0') on conflict do nothing`;
+    expect(await open()("describe_database", { process_version })).toMatchObject({ version: "0.9.0", outdated });
+  },
+);
 
 test("over the time limit of Postgres → 57014; over the client's → no answer, and another connection for the next call", async () => {
   expect(await refusal(open({ statementMs: 50 })("probe", { sleep_seconds: 5 }))).toMatchObject({ code: "57014" });
@@ -156,6 +174,31 @@ test("connections that Postgres ends, idle or in a call → no answer once; the 
       () => false,
     ),
   );
+});
+
+test("a connection that is closed when the next call is sent, as by a pooler after idle minutes → another one answers it", async () => {
+  using pooler = forward(db.url);
+  const call = open({ connections: 1 }, pooler.url);
+  await call("probe", {});
+  pooler.cut("at the next call");
+  expect(await call("probe", { c: 2 })).toMatchObject({ c: 2 });
+});
+
+test("a process that is killed while its claim waits → what becomes due meanwhile is free: nobody commits the claim", async () => {
+  using network = forward(db.url);
+  const call = open({}, network.url);
+  const claiming = refusal(call("claim_predictions", { max_rows: 1, lease_seconds: 60, wait_ms: 1_000 }));
+  await untilACallWaits(db.sql);
+  network.cut("now");
+  await claiming;
+  const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
+  await until("its claim has ended", async () => {
+    const sessions = await db.sql`
+      select from pg_stat_activity
+      where application_name = 'keyframe-worker' and datname = current_database() and query ~ 'claim_predictions' and state <> 'idle'`;
+    return sessions.length === 0;
+  });
+  expect(await claim(db.sql)).toMatchObject([{ id, attempt: 1 }]);
 });
 
 test("a wrong password, nobody there, no TLS → the reason, and never the password", async () => {

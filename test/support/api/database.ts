@@ -14,6 +14,7 @@ export async function footprint(sql: postgres.Sql, owner: string): Promise<Recor
     select
       (select count(*)::int from keyframe.projects where owner_id = ${owner}) as projects,
       (select coalesce(jsonb_agg(to_jsonb(f) order by id), '[]') from keyframe.films f where owner_id = ${owner}) as films,
+      (select coalesce(jsonb_agg(to_jsonb(e) order by id), '[]') from keyframe.elements e where owner_id = ${owner}) as elements,
       (select coalesce(jsonb_agg(jsonb_build_array(id, status, updated_at) order by id), '[]')
          from keyframe.predictions where owner_id = ${owner}) as predictions,
       (select count(*)::int from keyframe_private.idempotency_keys where owner_id = ${owner}) as keys,

@@ -6,17 +6,27 @@ import type { CallOptions } from "./call.ts";
 import { dataOf, type Reply } from "./envelope.ts";
 import { drawImage } from "../media/images.ts";
 import { startStuck } from "./stuck.ts";
+import { shareFilm } from "./shares.ts";
 import { signUp, type User } from "./user.ts";
 import { type Manager, register } from "./webhooks.ts";
 
-/** What requests are about: a project with a first frame, a running last frame and a failed video, a film, an endpoint with a delivery. */
+/** What requests are about: a project with a first frame, a running last frame and a failed video, a film, an element, an endpoint with a delivery. */
 export type Scene = Ids & {
   user: User;
   /** Who may do all that is asked for: the user, or for webhooks the project. */
   manager: Manager;
 };
 type Ids = Record<
-  "projectId" | "filmId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId",
+  | "projectId"
+  | "filmId"
+  | "elementId"
+  | "shareId"
+  | "shareToken"
+  | "finishedId"
+  | "runningId"
+  | "failedId"
+  | "webhookId"
+  | "deliveryId",
   string
 >;
 
@@ -57,6 +67,7 @@ const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
   takes: "read",
 });
 const prediction = ({ projectId, finishedId }: Ids) => `/api/projects/${projectId}/predictions/${finishedId}`;
+const element = ({ elementId }: Ids) => `/api/elements/${elementId}`;
 const webhook =
   (rest = "") =>
   ({ webhookId }: Ids) =>
@@ -113,6 +124,58 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     calls: "delete_film",
     takes: "change",
   },
+  createElement: {
+    path: () => "/api/elements",
+    options: () => ({ json: { kind: "place", name: "Harbour" } }),
+    calls: "create_element",
+    takes: "create",
+  },
+  listElements: { path: () => "/api/elements?limit=2", calls: "list_elements", takes: "read" },
+  readElement: { path: element, calls: "read_element", takes: "read" },
+  changeElement: {
+    path: element,
+    options: () => ({ json: { text: "Fog" } }),
+    calls: "update_element",
+    takes: "change",
+  },
+  deleteElement: {
+    path: element,
+    uses: async ({ user }) => ({ elementId: await user.createElement() }),
+    calls: "delete_element",
+    takes: "change",
+  },
+  startFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}/generate/first-frame`,
+    options: () => ({ json: {} }),
+    uses: async ({ user }) => {
+      const filmId = await user.createFilm();
+      await user.createProject({ filmId, textPrompt: REFUSED });
+      return { filmId };
+    },
+    calls: "start_film",
+    takes: "generate",
+  },
+  estimateFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}/generate/first-frame/estimate`,
+    options: () => ({ json: {} }),
+    calls: "estimate_film",
+    takes: "read",
+  },
+  shareFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}/share`,
+    options: () => ({ json: {} }),
+    uses: async ({ user }) => ({ filmId: await user.createFilm() }),
+    calls: "share_film",
+    takes: "create",
+  },
+  listShares: { path: ({ filmId }) => `/api/films/${filmId}/shares`, calls: "list_film_shares", takes: "read" },
+  revokeShare: {
+    path: ({ filmId, shareId }) => `/api/films/${filmId}/shares/${shareId}`,
+    uses: async ({ user, filmId }) => ({ shareId: (await shareFilm(user, filmId)).shareId }),
+    calls: "revoke_film_share",
+    takes: "change",
+  },
+  readShared: { path: ({ shareToken }) => `/api/shared/${shareToken}`, calls: "read_shared_film", takes: null },
   changePrediction: {
     path: prediction,
     options: () => ({ json: { hidden: false } }),
@@ -213,6 +276,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
   const user = await signUp();
   const manager = given ?? user;
   const filmId = await user.createFilm();
+  const elementId = await user.createElement({ imagePaths: [await user.upload(await drawImage())] });
   const projectId = await user.createProject({ filmId });
   const [finished, running, { webhookId }] = await Promise.all([
     user.start("first-frame", { projectId }).then(user.finish),
@@ -221,12 +285,16 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
   ]);
   const sent = delivery.parse(dataOf(await manager.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   const { deliveryId } = sent;
+  const { shareId, token: shareToken } = await shareFilm(user, filmId);
   const failed = await user.finish(await user.start("video", { projectId, prompt: REFUSED }));
   return {
     user,
     manager,
     projectId,
     filmId,
+    elementId,
+    shareId,
+    shareToken,
     finishedId: finished.predictionId,
     runningId: running.predictionId,
     failedId: failed.predictionId,

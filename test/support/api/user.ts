@@ -1,6 +1,7 @@
 import { beforeAll, inject } from "vitest";
 import type { BodyOf } from "../../../client/types.ts";
 import type { Step } from "../../../shared/contract/fields.ts";
+import { element } from "../../../shared/contract/elements.ts";
 import { film } from "../../../shared/contract/films.ts";
 import { type Prediction, prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
 import { project } from "../../../shared/contract/projects.ts";
@@ -9,7 +10,7 @@ import { dataOf, type Reply } from "./envelope.ts";
 import { type DataClient, signUpAt } from "./sign-up.ts";
 import { until } from "../until.ts";
 
-/** Somebody who is signed in, and what they do with the API. Each of the last six fails the test unless it succeeds. */
+/** Somebody who is signed in, and what they do with the API. Each of the last seven fails the test unless it succeeds. */
 export type User = {
   id: string;
   token: string;
@@ -18,6 +19,7 @@ export type User = {
   post(path: string, json: unknown, headers?: Record<string, string>): Promise<Reply>;
   createProject(fields?: Partial<BodyOf<"createProject">>): Promise<string>;
   createFilm(title?: string): Promise<string>;
+  createElement(fields?: Partial<BodyOf<"createElement">>): Promise<string>;
   start(step: Step, body: { projectId: string; [field: string]: unknown }): Promise<Prediction>;
   read(step: Step, projectId: string, predictionId?: string): Promise<Prediction>;
   finish(started: Prediction): Promise<Prediction>;
@@ -46,6 +48,10 @@ export async function signUp(): Promise<User> {
       return project.parse(dataOf(await post("/api/projects", body), 201)).projectId;
     },
     createFilm: async (title = "The pier") => film.parse(dataOf(await post("/api/films", { title }), 201)).filmId,
+    createElement: async (fields = {}) => {
+      const body = { kind: "character", name: "Anna", ...fields };
+      return element.parse(dataOf(await post("/api/elements", body), 201)).elementId;
+    },
     start: async (step, body) => prediction.parse(dataOf(await post(`/api/projects/generate/${step}`, body), 202)),
     finish: (started) =>
       until(`the end of the ${started.step}`, async () => {

@@ -60,9 +60,22 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const { steps } = await keyframe.models();
   const usage = await keyframe.usage({ groupBy: "step" });
   const film = await keyframe.films.create({ title: "The pier" });
-  await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
+  const element = await keyframe.elements.create({ name: "Anna" });
+  const { elementId } = await keyframe.elements.change(element.elementId, { text: "Red" }, { unchangedSince: element });
+  const cast = { projectIds: [projectId], elementIds: [elementId] };
+  await keyframe.films.change(film.filmId, cast, { unchangedSince: film });
   const films = await all(keyframe.films.each({ limit: 1 }));
-  const { shots } = await keyframe.films.read(film.filmId);
+  const { shots, elementIds } = await keyframe.films.read(film.filmId);
+  const { shareId, token: link } = await keyframe.films.share(film.filmId);
+  const anybody = createKeyframeClient({ url, apikey, getToken: () => null }).films;
+  const { title: seen, shots: seenShots } = await anybody.readShared(link);
+  const shares = await keyframe.films.shares(film.filmId);
+  await keyframe.films.revokeShare(film.filmId, shareId);
+  const revoked = await refusal(anybody.readShared(link));
+  const elements = await all(keyframe.elements.each({ limit: 1 }));
+  await keyframe.elements.delete((await keyframe.elements.read(elementId)).elementId);
+  const lacking = (await keyframe.films.estimate(film.filmId, "video")).shots;
+  const filled = (await keyframe.films.generate(film.filmId, "video")).predictions;
   await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
@@ -95,7 +108,30 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   await keyframe.deleteProject(projectId);
   return {
     made: [first, last, video],
-    ...{ estimateMicros, again, ended, reads, listed, projects, title, predictions, steps, usage, films, shots },
+    ...{
+      estimateMicros,
+      again,
+      ended,
+      reads,
+      listed,
+      projects,
+      title,
+      predictions,
+      steps,
+      usage,
+      films,
+      shots,
+      lacking,
+      filled,
+    },
+    shared: [
+      seen,
+      seenShots[0]?.title,
+      seenShots[0]?.video?.url.includes("/keyframe-outputs/"),
+      shares.length,
+      revoked,
+    ],
+    ...{ elementIds, elements },
     ...{ secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
     afterwards: await refusal(keyframe.readProject(projectId)),
   };

@@ -101,6 +101,7 @@ export const predictionWith = (fields: Partial<Prediction> = {}): Prediction => 
   input: SAMPLE_PREDICTION.input,
   hidden: false,
   outdated: false,
+  changedElements: [],
   attempt: 0,
   cost: null,
   createdAt: "2026-03-01T00:00:00Z",

@@ -43,7 +43,8 @@ export async function furnish({ keyframe }: Person, receiverUrl: string): Promis
   for (const step of ["first-frame", "first-frame", "last-frame", "video"] as const) {
     await keyframe.waitFor(await keyframe.generate(step, { projectId }));
   }
-  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const { elementId } = await keyframe.elements.create({ kind: "place", name: "The quay", text: "Granite steps" });
+  const { filmId } = await keyframe.films.create({ title: "The pier", elementIds: [elementId] });
   await keyframe.films.change(filmId, { projectIds: [projectId, empty.projectId] });
   return { projectId, filmId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId };
 }

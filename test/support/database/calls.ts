@@ -59,11 +59,16 @@ export async function providerSays(sql: AnySql, saying: Saying): Promise<string>
 }
 
 /** complete_prediction's answer for a stored PNG. */
-export async function complete(sql: AnySql, id: string, lease: string | null): Promise<boolean> {
+export async function complete(
+  sql: AnySql,
+  id: string,
+  lease: string | null,
+  sha256 = "a".repeat(64),
+): Promise<boolean> {
   const { owner_id, project_id } = await readRow(sql, id);
   return await callWorker(sql, "complete_prediction", {
     ...{ prediction_id: id, lease_token: lease, output_path: `${owner_id}/${project_id}/${id}.png` },
-    ...{ content_type: "image/png", bytes: 1024, sha256: "a".repeat(64), width: 640, height: 360 },
+    ...{ content_type: "image/png", bytes: 1024, sha256, width: 640, height: 360 },
   });
 }
 

@@ -82,6 +82,7 @@ export type Input = {
   lastFramePredictionId?: string | null;
   lastFrameImagePath?: string | null;
   referenceImagePaths?: string[];
+  elements?: { elementId: string; updatedAt: string; name: string; text: string; imagePaths: string[] }[];
   durationSeconds?: number;
 };
 

@@ -1,9 +1,18 @@
 import type { ClonedDatabase } from "./clone-database.ts";
 import { seedPrediction, type World } from "./predictions.ts";
+import { addReference } from "./user.ts";
 import { addEndpoint, type Caller, call, seedDeliveries } from "./webhooks.ts";
 
-/** What requests are about: a project with a running prediction, a film, and an endpoint with a delivery. */
-export type Scene = World & { caller: Caller; prediction: string; film: string; endpoint: string; delivery: string };
+/** What requests are about: a project with a running prediction, a film with a link, an element, and an endpoint with a delivery. */
+export type Scene = World & {
+  caller: Caller;
+  prediction: string;
+  film: string;
+  element: string;
+  share: string;
+  endpoint: string;
+  delivery: string;
+};
 type Args = Record<string, string | number | boolean | object>;
 
 /** A function that the api function calls for a caller: which token it takes, and whether it serves a POST. */
@@ -15,6 +24,7 @@ type RequestOf = {
 
 const ofProject = ({ project }: Scene) => ({ project_id: project });
 const ofFilm = ({ film }: Scene) => ({ film_id: film });
+const ofElement = ({ element }: Scene) => ({ element_id: element });
 const ofEndpoint = ({ endpoint }: Scene) => ({ endpoint_id: endpoint });
 const ofDelivery = ({ delivery }: Scene) => ({ delivery_id: delivery });
 const none = () => ({});
@@ -32,6 +42,16 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   read_film: { takes: "read", args: ofFilm },
   update_film: { takes: "change", args: (of) => ({ ...ofFilm(of), project_ids: [of.project] }) },
   delete_film: { takes: "change", args: ofFilm },
+  create_element: { takes: "create", post: true, args: () => ({ kind: "place", name: "Harbour" }) },
+  list_elements: { takes: "read", args: none },
+  read_element: { takes: "read", args: ofElement },
+  update_element: { takes: "change", args: (of) => ({ ...ofElement(of), changes: { text: "Fog" } }) },
+  delete_element: { takes: "change", args: ofElement },
+  start_film: { takes: "generate", post: true, args: (of) => ({ ...ofFilm(of), ...FRAME }) },
+  estimate_film: { takes: "read", args: (of) => ({ ...ofFilm(of), ...FRAME }) },
+  share_film: { takes: "create", post: true, args: ofFilm },
+  list_film_shares: { takes: "read", args: ofFilm },
+  revoke_film_share: { takes: "change", args: (of) => ({ ...ofFilm(of), share_id: of.share }) },
   list_predictions: { takes: "read", args: ofProject },
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_usage: { takes: "read", args: () => ({}) },
@@ -76,7 +96,7 @@ export type ClientRight = (typeof CLIENT_RIGHTS)[number];
 
 /** The right that an OAuth client needs for a request. */
 export function neededFor(name: string): ClientRight {
-  if (/^delete_|webhook/.test(name)) return "manage";
+  if (/^delete_|webhook|share/.test(name)) return "manage";
   return REQUESTS[name]?.takes === "read" ? "read" : "generate";
 }
 
@@ -86,12 +106,17 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   const { id } = await seedPrediction(db.sql, { owner, project }, { status: "processing" });
   const film = crypto.randomUUID();
   await db.sql`insert into keyframe.films (id, owner_id, title) values (${film}, ${owner}, 't')`;
-  return { caller: owner, owner, project, prediction: id, film, ...(await addReceiver(db, owner)) };
+  const element = crypto.randomUUID();
+  await db.sql`insert into keyframe.elements (id, owner_id, kind, name) values (${element}, ${owner}, 'place', 'e')`;
+  await db.sql`insert into keyframe.element_images values (${owner}, ${element}, 1, ${await addReference(db, owner)})`;
+  const share = crypto.randomUUID();
+  await db.sql`insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256(uuid_send(${share})))`;
+  return { caller: owner, owner, project, prediction: id, film, element, share, ...(await addReceiver(db, owner)) };
 }
 
 /** A service-wide endpoint, and the secret key as its caller. Only for the requests of webhooks. */
 export async function addServiceScene(db: ClonedDatabase): Promise<Scene> {
-  const nothing = { owner: "", project: "", prediction: "", film: "" };
+  const nothing = { owner: "", project: "", prediction: "", film: "", element: "", share: "" };
   return { caller: "service_role", ...nothing, ...(await addReceiver(db, null)) };
 }
 

@@ -6,6 +6,7 @@ import { startStuck } from "../api/stuck.ts";
 import { signUp, type User } from "../api/user.ts";
 import { dataOf } from "../api/envelope.ts";
 import { delivery } from "../../../shared/contract/webhooks.ts";
+import { shareFilm } from "../api/shares.ts";
 import { register } from "../api/webhooks.ts";
 import { type FlowReceiver, startFlowReceiver } from "../receiver/receiver.ts";
 
@@ -22,6 +23,8 @@ export type Scene = {
   /** A project that nothing depends on. */
   freshProject(): Promise<Real>;
   freshFilm(): Promise<Real>;
+  freshElement(): Promise<Real>;
+  freshShare(): Promise<Real>;
   /** A prediction that the provider is still at, in the place of the video. */
   freshRun(): Promise<Real>;
 };
@@ -34,6 +37,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     startFlowReceiver((response) => response.writeHead(204).end()),
   ]);
   const [filmId, projectId] = [await user.createFilm(), await user.createProject()];
+  const elementId = await user.createElement();
   const run = async (step: Step) => {
     const ended = await user.finish(await user.start(step, { projectId }));
     if (ended.status !== "succeeded") throw new Error(`The ${step} of the examples ended as ${ended.status}.`);
@@ -45,12 +49,16 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
   const referenceImagePath = await user.upload(await drawImage());
   const { webhookId } = await register(user, { url: receiver.url, eventTypes: ["generation.failed"] });
   const test = delivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  const { shareId, token: shareToken } = await shareFilm(user, filmId);
   return {
     user,
     newcomer,
     receiver,
     real: {
       filmId,
+      elementId,
+      shareId,
+      shareToken,
       projectId,
       firstFrameId,
       lastFrameId,
@@ -62,6 +70,8 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
       ownerId: user.id,
     },
     freshFilm: async () => ({ filmId: await user.createFilm() }),
+    freshElement: async () => ({ elementId: await user.createElement() }),
+    freshShare: async () => ({ shareId: (await shareFilm(user, filmId)).shareId }),
     freshProject: async () => ({ projectId: await user.createProject() }),
     freshRun: async () => {
       const { predictionId } = await startStuck(sql, user, "first-frame", projectId);

@@ -1,5 +1,6 @@
 import { freePort } from "../../../local/network.ts";
 import { readLines, spawnWithParent } from "../../../local/spawn-with-parent.ts";
+import { writeClock } from "../../../lab/chaos/second-process.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { until } from "../until.ts";
 import type { OwnStack } from "./own-stack.ts";
@@ -16,24 +17,44 @@ export type WorkerProcess = {
   ended: Promise<number | string>;
 };
 
+/** Settings of a process that differ from those of its stack. `aheadMs`: by how much its clock is ahead. */
+type Change = { databaseUrl?: string | undefined; url?: string; secretKey?: string; aheadMs?: number };
+
 /** Starts both workers in one process, which claim within moments. With a connection string, by that instead of the Data API. */
-export async function startWorkerProcess(
-  { url, secretKey, replicateToken, simulatorUrl }: OwnStack,
-  databaseUrl?: string,
-): Promise<WorkerProcess> {
+export async function startWorkerProcess(stack: OwnStack, change: Change = {}): Promise<WorkerProcess> {
+  const process = await spawnWorkerProcess(stack, change);
+  await until("the process is healthy", () =>
+    process.health().then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  ).catch((error) => {
+    process.kill("SIGKILL");
+    throw new Error(`${error.message}\n${process.lines.join("\n")}`);
+  });
+  return process;
+}
+
+/** The same, which may refuse to start, or wait. */
+export async function spawnWorkerProcess(stack: OwnStack, change: Change = {}): Promise<WorkerProcess> {
+  const { url, secretKey, databaseUrl, aheadMs = 0 } = { url: stack.url, secretKey: stack.secretKey, ...change };
+  const clock = aheadMs === 0 ? [] : [`--preload=${await writeClock(stack.dataDir, { aheadMs })}`];
   const port = freePort();
   const lines: string[] = [];
   const process = spawnWithParent(Deno.execPath(), {
-    args: ["run", "--no-prompt", "--allow-net", "--allow-env", "worker/main.ts", "--port", String(port)],
+    args: [
+      ...["run", "--no-prompt", ...clock, "--allow-net", "--allow-env"],
+      ...["worker/main.ts", "--port", String(port)],
+    ],
     cwd: PROJECT_ROOT,
     clearEnv: true,
     env: {
       SUPABASE_URL: url,
       SUPABASE_SECRET_KEYS: JSON.stringify({ default: secretKey }),
       KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
-      KEYFRAME_REPLICATE_API_TOKEN: replicateToken,
-      KEYFRAME_REPLICATE_API_BASE_URL: `${simulatorUrl}/v1`,
-      KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulatorUrl,
+      KEYFRAME_REPLICATE_API_TOKEN: stack.replicateToken,
+      KEYFRAME_REPLICATE_API_BASE_URL: `${stack.simulatorUrl}/v1`,
+      KEYFRAME_REPLICATE_OUTPUT_HOSTS: stack.simulatorUrl,
       KEYFRAME_PUBLIC_URL: url,
       ...(databaseUrl === undefined ? {} : { SUPABASE_DB_URL: databaseUrl }),
       NO_COLOR: "1",
@@ -51,15 +72,6 @@ export async function startWorkerProcess(
     const response = await fetch(`http://127.0.0.1:${port}/`);
     return { status: response.status, body: await response.json() };
   };
-  await until("the process is healthy", () =>
-    health().then(
-      ({ status }) => status === 200,
-      () => false,
-    ),
-  ).catch((error) => {
-    process.kill("SIGKILL");
-    throw new Error(`${error.message}\n${lines.join("\n")}`);
-  });
   const kill = (signal: Deno.Signal) => {
     try {
       process.kill(signal);

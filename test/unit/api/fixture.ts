@@ -136,6 +136,7 @@ export const predictionRow = (fields: Record<string, unknown> = {}) => ({
   model: "google/nano-banana",
   hidden: false,
   outdated: false,
+  changed_elements: [],
   attempt: 0,
   cost: null,
   created_at: "2026-11-21T13:00:00.123456+01:00",

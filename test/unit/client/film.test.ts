@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { Buffer } from "node:buffer";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { safeFileName } from "../../../client/film.ts";
 import { detectMedia } from "../../../shared/media/media.ts";
@@ -12,7 +13,7 @@ let browser: Browser;
 let page: Page;
 beforeAll(async () => {
   const code = await bundle("test/join-film-page.ts", {
-    text: `export * from "mediabunny"; export { joinFilm, zipFilm } from "../client/film.ts";`,
+    text: `export * from "mediabunny"; export { joinFilm, lastFrameOf, zipFilm } from "../client/film.ts";`,
   });
   browser = await launchBrowser();
   page = await browser.newPage();
@@ -52,19 +53,21 @@ async function makeShot(channels) {
   await output.finalize();
   return new Blob([target.buffer]);
 }
-/** Half a second of a dark picture of 320 × 180 that is white in its upper left corner, with how it is to be shown. */
-async function makeTurned(format, shown) {
+/** Half a second of a dark picture of 320 × 180 that is white in its upper left corner, with how it is to be shown; white from one on. */
+async function makeTurned(format, shown, from = 0) {
   const target = new BufferTarget();
   const output = new Output({ format: new { MP4: Mp4OutputFormat, Matroska: MkvOutputFormat }[format](), target });
   const canvas = new OffscreenCanvas(320, 180);
   const context = canvas.getContext("2d");
   context.fillRect(0, 0, 320, 180);
   context.fillStyle = "white";
-  context.fillRect(0, 0, 160, 90);
   const video = new CanvasSource(canvas, { codec: "avc", bitrate: 1_000_000 });
   output.addVideoTrack(video, shown);
   await output.start();
-  for (let frame = 0; frame < 5; frame++) await video.add(frame / 10, 0.1);
+  for (let frame = 0; frame < 5; frame++) {
+    if (frame === from) context.fillRect(0, 0, 160, 90);
+    await video.add(frame / 10, 0.1);
+  }
   await output.finalize();
   return new Blob([target.buffer]);
 }
@@ -72,14 +75,26 @@ async function makeTurned(format, shown) {
 async function look(film) {
   const track = await new Input({ source: new BlobSource(film), formats: [MP4] }).getPrimaryVideoTrack();
   const { value } = await new CanvasSink(track, { width: 4, height: 4, fit: "fill" }).canvases().next();
-  const context = value.canvas.getContext("2d");
+  return [await track.getDisplayWidth(), await track.getDisplayHeight(), ...whiteCorners(value.canvas)];
+}
+/** The same of the picture on which a video ends; without a canvas, as where there is none. */
+async function lookAtEnd(video, hasCanvas) {
+  const file = await video;
+  if (!hasCanvas) OffscreenCanvas = undefined;
+  const image = await lastFrameOf(file);
+  const bitmap = await createImageBitmap(image);
+  const canvas = Object.assign(document.createElement("canvas"), { width: 4, height: 4 });
+  canvas.getContext("2d").drawImage(bitmap, 0, 0, 4, 4);
+  return [image.type, bitmap.width, bitmap.height, ...whiteCorners(canvas)];
+}
+function whiteCorners(canvas) {
+  const context = canvas.getContext("2d");
   const corners = { "upper left": [0, 0], "upper right": [3, 0], "lower left": [0, 3], "lower right": [3, 3] };
-  const white = Object.keys(corners).filter((name) => context.getImageData(...corners[name], 1, 1).data[0] > 128);
-  return [await track.getDisplayWidth(), await track.getDisplayHeight(), ...white];
+  return Object.keys(corners).filter((name) => context.getImageData(...corners[name], 1, 1).data[0] > 128);
 }
 async function join(shots, options, make = joinFilm) {
   const files = await Promise.all(shots);
-  const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true });
+  const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true, sha256: at + "f" });
   return await make({ shots: files.map((_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, options);
 }
 const command = async (shots) => /^ffmpeg .*$/m.exec(await (await join(shots, {}, zipFilm)).text())[0];
@@ -131,6 +146,32 @@ test.each([
 ])("shots with %s; each sound is heard in its own shot", async (_, shots) => {
   const heard = await page.evaluate(`hear(${JSON.stringify(shots)})`);
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
+});
+
+test("a film → says in XMP, in a box of its own at the end, that AI made it, and names each shot's SHA-256 in order", async () => {
+  for (const inFile of [false, true]) {
+    const bytes = await page.evaluate<number[]>(`(async () => {
+      const file = await (await navigator.storage.getDirectory()).getFileHandle("film.mp4", { create: true });
+      const film = await join([1, 0, 2].map(makeShot), ${inFile} ? { file } : {});
+      return [...new Uint8Array(await film.arrayBuffer())];
+    })()`);
+    const film = Buffer.from(bytes);
+    const boxes: [type: string, content: Buffer][] = [];
+    for (let at = 0; at < film.length; at += film.readUInt32BE(at) || film.length)
+      boxes.push([film.toString("latin1", at + 4, at + 8), film.subarray(at + 8, at + film.readUInt32BE(at))]);
+    const [type, content] = boxes.at(-1) ?? [];
+    expect([type, content?.toString("hex", 0, 16)]).toEqual(["uuid", "be7acfcb97a942e89c71999491e3afac"]);
+    const xmp = await page.evaluate<string[]>(`(() => {
+      const xml = new DOMParser().parseFromString(${JSON.stringify(content?.toString("utf8", 16))}, "text/xml");
+      const about = xml.getElementsByTagName("rdf:Description")[0];
+      return [about, ...about.getElementsByTagName("rdf:li")].map((one) => [...one.attributes].map(({ name, value }) => name + " " + value).join());
+    })()`);
+    const made = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia";
+    const [about, ...shots] = xmp;
+    expect(about).toBe(`rdf:about ,Iptc4xmpExt:DigitalSourceType ${made}`);
+    expect(shots).toEqual([0, 1, 2].map((at) => `stRef:instanceID sha256:${at}f`));
+    expect(detectMedia(new Uint8Array(film))).toBe("video/mp4");
+  }
 });
 
 const clip = (bytes: Uint8Array<ArrayBuffer>) =>
@@ -192,7 +233,7 @@ test("clips of other sizes, turns and codecs, and one without sound → two trac
   });
 });
 
-test.each<[format: string, shown: object, look: unknown[]]>([
+const TURNS: [format: string, shown: object, look: unknown[]][] = [
   ["MP4", { rotation: 90 }, [180, 320, "upper right"]],
   ["MP4", { rotation: 180 }, [320, 180, "lower right"]],
   ["MP4", { rotation: 270 }, [180, 320, "lower left"]],
@@ -200,9 +241,41 @@ test.each<[format: string, shown: object, look: unknown[]]>([
   ["MP4", { rotation: 90, flip: true }, [180, 320, "upper left"]],
   ["Matroska", { rotation: 90 }, [180, 320, "upper right"]],
   ["Matroska", { flip: true }, [320, 180, "upper right"]],
-])("shots in %s with %j → in the film as a player shows each alone", async (format, shown, looks) => {
+];
+test.each(TURNS)("shots in %s with %j → in the film as a player shows each alone", async (format, shown, looks) => {
   const shot = `makeTurned("${format}", ${JSON.stringify(shown)})`;
   expect(await page.evaluate(`join([${shot}, ${shot}]).then(look)`)).toEqual(looks);
+});
+
+describe.each([
+  ["of a browser with a canvas", true],
+  ["without a canvas, as in Deno", false],
+])("the last frame, %s", (_what, hasCanvas) => {
+  const lookAtEnd = (video: string) => page.evaluate<unknown[]>(`lookAtEnd(${video}, ${hasCanvas})`);
+
+  test.each(TURNS)(
+    "of a video in %s with %j whose last picture differs → that one, as a player shows it",
+    async (format, shown, looks) => {
+      const video = `makeTurned("${format}", ${JSON.stringify(shown)}, 4)`;
+      expect(await lookAtEnd(video)).toEqual(["image/png", ...looks]);
+    },
+  );
+
+  test.each([
+    ["vp9-opus.webm", 320, 180],
+    ["fragments-after-movie.mp4", 320, 180],
+    ["no-brand.mov", 320, 180],
+    ["turned-pixels-wide.mp4", 180, 427],
+  ])("of %s → a picture of its shown size", async (name, width, height) => {
+    expect((await lookAtEnd(clip(readClip(name)))).slice(0, 3)).toEqual(["image/png", width, height]);
+  });
+});
+
+test("the last frame of what is no video, or a moving picture → cannot_read", async () => {
+  for (const file of [`new Blob(["no video"])`, clip(readClip("moving.gif"))]) {
+    const ends = page.evaluate(`lastFrameOf(${file}).then(() => "an image", ({ code }) => code)`);
+    expect(await ends).toBe("cannot_read");
+  }
 });
 
 test.each([

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
-import { SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../../shared/contract/samples.ts";
+import { SAMPLE_ELEMENT, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../../shared/contract/samples.ts";
 import { launchBrowser } from "../../../tools/demo/browser.ts";
 import { bundle } from "../../support/client/bundle.ts";
 import type { Part } from "../../support/client/react-page.ts";
@@ -218,34 +218,44 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Project", { data: projectWith(ENDED, ENDED) });
   });
 
-  test("generate and cancel of useKeyframe → shown before anything is read again; its other changes → read again", async () => {
-    await show("Client", "Latest", "Film");
-    (await next(GET_PROJECT)).answer(projectWith(null));
-    (await next(GET_FILM)).answer({ ...SAMPLE_FILM, shots: [] });
-    await shows("Latest", { status: "ready", data: null });
+  test.each([
+    [`generate("video", { projectId: "${projectId}" })`, "POST /projects/generate/video", predictionWith()],
+    ['films.generate("film", "video")', "POST /films/film/generate/video", { predictions: [predictionWith()] }],
+  ])(
+    "%s and cancel of useKeyframe → shown before anything is read again; its other changes → read again",
+    async (start, asks, answer) => {
+      await show("Client", "Latest", "Film");
+      (await next(GET_PROJECT)).answer(projectWith(null));
+      (await next(GET_FILM)).answer({ ...SAMPLE_FILM, shots: [] });
+      await shows("Latest", { status: "ready", data: null });
 
-    const call = (text: string) => page.evaluate(`void page.keyframe.${text}`);
-    await call(`generate("video", { projectId: "${projectId}" })`);
-    (await next("POST /projects/generate/video")).answer(predictionWith(), FIRST);
-    await shows("Latest", showing({ status: "queued" }));
-    (await next(GET_PROJECT)).answer(projectWith(predictionWith()));
-    (await next(GET_FILM)).answer({ ...SAMPLE_FILM, shots: [] });
-    (await next(GET_TAKE)).answer(predictionWith(), FIRST);
-    const held = await next(GET_TAKE);
+      const call = (text: string) => page.evaluate(`void page.keyframe.${text}`);
+      await call(start);
+      (await next(asks)).answer(answer, FIRST);
+      await shows("Latest", showing({ status: "queued" }));
+      (await next(GET_PROJECT)).answer(projectWith(predictionWith()));
+      (await next(GET_FILM)).answer({ ...SAMPLE_FILM, shots: [] });
+      (await next(GET_TAKE)).answer(predictionWith(), FIRST);
+      const held = await next(GET_TAKE);
 
-    await call(`cancel({ projectId: "${projectId}", predictionId: "${predictionId}" })`);
-    (await next("POST /projects/generate/cancel")).answer(predictionWith({ status: "canceled" }));
-    await shows("Latest", showing({ status: "canceled" }));
-    await until("the poll ends", held.isGone);
-    for (let turn = 1; turn <= 2; turn++) {
-      (await next(GET_PROJECT)).answer(projectWith(predictionWith({ status: "canceled" })));
-      (await next(GET_FILM)).answer({ ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] });
-      await shows("Film", { data: { ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] } });
-      if (turn === 2) break;
-      await call(`changeProject("${projectId}", { title: "b" })`);
-      (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId });
-    }
-  });
+      await call(`cancel({ projectId: "${projectId}", predictionId: "${predictionId}" })`);
+      (await next("POST /projects/generate/cancel")).answer(predictionWith({ status: "canceled" }));
+      await shows("Latest", showing({ status: "canceled" }));
+      await until("the poll ends", held.isGone);
+      for (let turn = 1; turn <= 3; turn++) {
+        (await next(GET_PROJECT)).answer(projectWith(predictionWith({ status: "canceled" })));
+        (await next(GET_FILM)).answer({ ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] });
+        await shows("Film", { data: { ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] } });
+        if (turn === 1) {
+          await call(`changeProject("${projectId}", { title: "b" })`);
+          (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId });
+        } else if (turn === 2) {
+          await call(`elements.change("e", { text: "b" })`);
+          (await next("PATCH /elements/e")).answer(SAMPLE_ELEMENT);
+        }
+      }
+    },
+  );
 
   test("usage of this month and of other days → one read of each query; a start, an end, a visible page → read again", async () => {
     const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";

@@ -38,6 +38,24 @@ test("a change or a deletion of a project or a film with unchangedSince → If-M
   expect(server.seen[3]?.url).toBe(`/functions/v1/api/films/${projectId}?projects=delete`);
 });
 
+test("readShared → by the token of the link alone: getToken is not called, and no error that it throws has the token", async () => {
+  const getToken = () => Promise.reject(new Error("Nobody is signed in."));
+  const anybody = server.client({ getToken, retries: 0 });
+  const token = "t".repeat(43);
+  server.play({ data: { title: "The pier", shots: [] } }, (response) => void response.destroy());
+  expect(await anybody.films.readShared(token)).toEqual({ title: "The pier", shots: [] });
+  expect([server.seen[0]?.url, server.seen[0]?.headers.authorization]).toEqual([
+    `/functions/v1/api/shared/${token}`,
+    undefined,
+  ]);
+  const { code, message, cause } = Object(await anybody.films.readShared(token).catch((error: unknown) => error));
+  expect([code, message.includes("/shared/…"), `${message} ${cause}`.includes(token)]).toEqual([
+    "network",
+    true,
+    false,
+  ]);
+});
+
 test("an idempotencyKey → sent as it is; two calls without one → two keys", async () => {
   server.play(...Array.from({ length: 3 }, () => ({ status: 201, data: project })));
   await keyframe.createProject(project, { idempotencyKey: "draft-1" });

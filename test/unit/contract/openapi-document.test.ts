@@ -73,21 +73,21 @@ test("every identifier is a uuid, of any kind that Postgres takes: who validates
   }
 });
 
-test("an operation that takes a credential says so and has 401, one for sessions 429 too; one that takes none has neither", () => {
+test("an operation that takes a credential says so and has 401, one for sessions and a link 429 too", () => {
   for (const { id, described } of places) {
     const schemes = described.security.flatMap((one) => Object.keys(one));
     const { "401": unauthorized, "429": limited } = described.responses;
     expect([id, unauthorized !== undefined, limited !== undefined]).toEqual([
       id,
       schemes.length > 0,
-      schemes.includes("session"),
+      schemes.includes("session") || id === "readShared",
     ]);
   }
 });
 
-test("who may call: the secret key is good for webhooks and for what health keeps from others, and health itself needs nobody", () => {
+test("who may call: the secret key is good for webhooks and for what health keeps from others; health and a link need nobody", () => {
   const those = (caller: string) => contract.flatMap(([id, operation]) => (operation.caller === caller ? [id] : []));
-  expect(those("nobody")).toEqual(["readHealth"]);
+  expect(those("nobody")).toEqual(["readShared", "readHealth"]);
   expect(those("manager")).toEqual(contract.flatMap(([id, { tag }]) => (tag === "Webhooks" ? [id] : [])));
 });
 
@@ -203,7 +203,7 @@ test("openapi-typescript → a field that a body may leave out is optional, and 
     ];
   });
   expect(uses).toContain(
-    'true satisfies Same<OptionalOf<Body<"createProject">>, "description" | "filmId" | "aspectRatio">;',
+    'true satisfies Same<OptionalOf<Body<"createProject">>, "description" | "filmId" | "elementIds" | "aspectRatio">;',
   );
   expect(uses).toContain('{"url":"https://crm.example.com/keyframe"} satisfies Body<"createWebhook">;');
 

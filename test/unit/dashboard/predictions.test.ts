@@ -123,18 +123,24 @@ describe("why a take is outdated", () => {
   const project = { projectId: shown.projectId, takes: { "first-frame": shown, "last-frame": null, video: null } };
   const [replaced, last] = [at(1, "succeeded"), at(2, "succeeded")];
 
-  test.each<[why: string, first: Prediction | null | undefined, last: Prediction | null, words: string]>([
+  type Row = [why: string, first: Prediction | null | undefined, last: Prediction | null, words: string];
+  const elements = (...changed: Prediction["changedElements"][number]["changed"]) => [
+    { elementId: "e", name: "Anna", changed },
+  ];
+  test.each<[...Row, elements?: Prediction["changedElements"]]>([
     ["another first frame is selected", replaced, shown, "Made with a first frame that is not the selected one."],
     ["its last frame was deleted", shown, null, "Its last frame was deleted."],
     ["both", replaced, null, "Made with a first frame that is not the selected one. Its last frame was deleted."],
     ["a frame of another project is current", { ...last, projectId: "another" }, null, "Its last frame was deleted."],
     ["not read yet", undefined, shown, "Made with a frame that is not the selected one."],
-  ])("%s → said", (_, first, other, words) => {
+    ["an element has changed", shown, shown, "Anna has changed since.", elements("text", "imagePaths")],
+    ["an element was deleted", shown, shown, "Anna was deleted.", elements("deleted")],
+  ])("%s → said", (_, first, other, words, changed = []) => {
     const frames = [
       { name: "first frame", frame: first },
       { name: "last frame", frame: other },
     ];
-    expect(outdatedWords(project, frames)).toBe(words);
+    expect(outdatedWords(project, frames, changed)).toBe(words);
   });
 });
 

@@ -10,8 +10,11 @@ import {
   NO_OPTIONS,
   optionsOf,
   type StepOptions,
+  withoutElements,
   settingsOf,
   settingWords,
+  takersOf,
+  usedImages,
 } from "../../../dashboard/src/steps/step-options.ts";
 
 const model = (controls: Model["controls"], more: Partial<Model> = {}): Model => ({
@@ -44,7 +47,7 @@ test("a control that this page does not know → shown under its own name, and s
   const made = model({ cameraMove: { values: ["none", "pan"], default: "none" } });
   expect(settingsOf(made).map(([name]) => controlName(name))).toEqual(["CameraMove"]);
   const chosen = options({ values: { cameraMove: "pan" } });
-  expect(settingWords(made, chosen, false)).toEqual(["Model", "pan"]);
+  expect(settingWords(made, chosen, [])).toEqual(["Model", "pan"]);
   expect(choicesOf(made, chosen, given())).toEqual({ cameraMove: "pan" });
 });
 
@@ -100,7 +103,7 @@ describe("choices that depend on each other", () => {
   const chosen = options({ values: { resolution: "720p", durationSeconds: 10 } });
 
   test("a last frame forces a value, and that one another → both shown, neither sent", () => {
-    expect(forcedValues(made, chosen, true)).toEqual({ resolution: "1080p", durationSeconds: 6 });
+    expect(forcedValues(made, chosen, ["lastFrame"])).toEqual({ resolution: "1080p", durationSeconds: 6 });
     expect(choicesOf(made, chosen, given({ hasLastFrame: true }))).toEqual({});
   });
 
@@ -125,11 +128,81 @@ test.each<[what: string, given: Partial<Given>, excludes: string[], most: number
   ["a video of a model that takes either → none", {}, ["firstFrame"], 0],
 ])("reference images of %s", (_what, more, excludes, most) => {
   const made = model({ referenceImages: { max: 3, excludes } });
-  expect(maxReferences(made, given(more))).toBe(most);
+  expect(maxReferences(made, options(), given(more))).toBe(most);
   const references = ["projects/1.png"];
   expect(choicesOf(made, options(), given({ ...more, references }))).toEqual(
     most === 0 ? {} : { referenceImagePaths: references },
   );
+});
+
+describe("a video without a first frame", () => {
+  const ratio = { aspectRatio: { values: ["16:9"] } };
+  const lastFrame = { needs: ["firstFrame"] };
+  const excludes = ["firstFrame", "lastFrame"];
+  const either = model(
+    {
+      ...{ ...ratio, lastFrame, referenceImages: { max: 3, excludes, forces: { durationSeconds: 8 } } },
+      durationSeconds: { values: [4, 8], default: 4 },
+    },
+    { model: "maker/either" },
+  );
+  const without = options({ usesFirstFrame: false, firstFrame: "projects/mine.png", values: { durationSeconds: 4 } });
+  const references = ["projects/1.png"];
+  const asked = given({ references, hasLastFrame: true });
+
+  test("→ neither frame is sent; references that exclude frames are, and what they force is shown", () => {
+    expect([maxReferences(either, options(), asked), maxReferences(either, without, asked)]).toEqual([0, 3]);
+    expect(choicesOf(either, without, asked)).toEqual({
+      ...{ firstFramePredictionId: null, lastFramePredictionId: null, referenceImagePaths: references },
+    });
+    expect(usedImages(either, without, asked)).toEqual(["referenceImages"]);
+    expect(settingWords(either, without, usedImages(either, without, asked))).toEqual(["Model", "8 s"]);
+  });
+
+  test("of a model that makes none → from the frame; the models that take what is there are named", () => {
+    const needsFrame = model({ ...ratio, firstFrame: { required: true }, referenceImages: { max: 1 } });
+    const follows = model({ referenceImages: { max: 1 } });
+    for (const made of [needsFrame, follows]) {
+      const chosen = choicesOf(made, { ...without, values: {} }, given());
+      expect(chosen).toEqual({ firstFrameImagePath: "projects/mine.png" });
+    }
+    expect(takersOf([needsFrame, follows, either], without, asked)).toEqual([either]);
+    expect(takersOf([needsFrame, follows, either], options(), given({ references }))).toEqual([needsFrame, follows]);
+  });
+
+  test("frames that count towards the references → leave room for fewer", () => {
+    const made = model({ ...ratio, lastFrame, referenceImages: { max: 7, countsFrames: true } });
+    const room = [options(), options({ usesLastFrame: false }), without].map((one) => maxReferences(made, one, asked));
+    expect(room).toEqual([5, 6, 7]);
+  });
+
+  test("its inputs, used again → without a first frame again", () => {
+    const input = { prompt: "A pier", firstFramePredictionId: null, firstFrameImagePath: null, aspectRatio: "16:9" };
+    const frames = { lastFramePredictionId: null, lastFrameImagePath: null, referenceImagePaths: references };
+    const made = { step: "video", model: "maker/either", input: { ...input, ...frames } } as unknown as Prediction;
+    const { options: again, leftOut } = optionsOf(made, [either], String, "", {});
+    expect([again.usesFirstFrame, again.references, leftOut]).toEqual([false, references, []]);
+  });
+});
+
+test("the elements of a take that is repeated → sent as they were; without them its texts and images are gone too", () => {
+  const used = (name: string, text: string, imagePaths: string[]) => ({
+    elementId: name,
+    updatedAt: "",
+    name,
+    text,
+    imagePaths,
+  });
+  const elements = [used("Anna", "Red coat", ["projects/a.png"]), used("Pier", "", ["projects/p.png"])];
+  const repeated = options({
+    prompt: "Anna waits\n\nAnna: Red coat",
+    references: ["projects/own.png", "projects/a.png", "projects/p.png"],
+    elements,
+  });
+  expect(choicesOf(model({}), repeated, given())).toMatchObject({ elements, prompt: repeated.prompt });
+  const without = { elements: null, prompt: "Anna waits", references: ["projects/own.png"] };
+  expect(withoutElements(repeated)).toEqual(without);
+  expect(choicesOf(model({}), options(without), given())).toEqual({ prompt: "Anna waits" });
 });
 
 test("inputs of which the present model takes less → the rest is set, and what is left out is named", () => {
@@ -137,7 +210,7 @@ test("inputs of which the present model takes less → the rest is set, and what
     ...{ prompt: "A pier", negativePrompt: "Fog", firstFramePredictionId: null, firstFrameImagePath: "projects/a.png" },
     ...{ lastFramePredictionId: null, lastFrameImagePath: "projects/z.png", referenceImagePath: null },
     ...{ referenceImagePaths: ["projects/1.png", "projects/2.png", "projects/3.png"], aspectRatio: "21:9" },
-    ...{ resolution: "4k", durationSeconds: 6, audio: false, seed: 7 },
+    ...{ resolution: "4k", durationSeconds: 6, audio: false, seed: 7, elements: [] },
   };
   const made = { step: "video", model: "maker/gone", input } as unknown as Prediction; // the rest is not looked at
   const now = model({
@@ -151,6 +224,7 @@ test("inputs of which the present model takes less → the rest is set, and what
   ).toEqual({
     options: options({
       references: ["projects/1.png", "projects/2.png"],
+      elements: [],
       firstFrame: "projects/a.png",
       lastFrame: "projects/z.png",
       values: { durationSeconds: 6, audio: false },

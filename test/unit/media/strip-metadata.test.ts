@@ -7,6 +7,7 @@ import { stripMetadata } from "../../../shared/media/strip-metadata.ts";
 import {
   drawPhoto,
   exif,
+  manifestStore,
   PHOTO_KINDS,
   type PhotoKind,
   PLACE,
@@ -15,8 +16,12 @@ import {
   readPixels,
   riff,
   segment,
+  sourceType,
   webpChunk,
   withLocation,
+  withManifest,
+  withoutProfile,
+  withXmp,
 } from "../../support/media/photos.ts";
 import { joined } from "../../support/security/files.ts";
 
@@ -202,6 +207,65 @@ describe("Exif that cannot be read → removed, and the image is upright", () =>
   });
 });
 
+describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
+  const AI = "trainedAlgorithmicMedia";
+  const plain = async () => withoutProfile(kind, await drawPhoto(kind));
+  /** What another reader finds, when nothing of it is private. */
+  const originOf = (bytes: Uint8Array) => {
+    for (const words of [PLACE, "GPS", "Pat", "c2pa"]) expect([words, holds(bytes, words)]).toEqual([words, false]);
+    const [xmp] = readMetadata(bytes).texts as [Record<string, { value: unknown }>?];
+    expect(stripped(kind, bytes)).toEqual(bytes); // uploaded once more
+    return xmp?.DigitalSourceType?.value;
+  };
+
+  test("a C2PA manifest of an image generator, and nothing to remove → not one byte is changed", async () => {
+    for (const more of [{}, { "c2pa.ingredient.v3__1": "another image", "c2pa.soft-binding": "a watermark" }]) {
+      const made = withManifest(kind, await plain(), manifestStore(AI, more));
+      expect(stripped(kind, made)).toEqual(made);
+    }
+  });
+
+  test("a manifest that has a position, a preview, a camera or an author → gone, and its DigitalSourceType is left", async () => {
+    const picture = await plain();
+    for (const label of [
+      "stds.exif",
+      "c2pa.metadata",
+      "c2pa.thumbnail.claim",
+      "stds.schema-org.CreativeWork",
+      "com.maker.more",
+    ]) {
+      const made = withManifest(kind, picture, manifestStore(AI, { [label]: `Pat, ${PLACE}` }));
+      expect(originOf(stripped(kind, made))).toBe(sourceType(AI));
+    }
+    const camera = withManifest(kind, picture, manifestStore("digitalCapture"));
+    expect(originOf(stripped(kind, camera))).toBe(sourceType("digitalCapture"));
+  });
+
+  test("a manifest beside metadata that is removed, so that its signature no longer fits → its DigitalSourceType is left", async () => {
+    const made = withLocation(kind, withManifest(kind, await drawPhoto(kind), manifestStore(AI)), 1);
+    const result = stripped(kind, made);
+    expect(originOf(result)).toBe(sourceType(AI));
+    expect(readMetadata(result).gps).toBeNull();
+    expect((await readPixels(result)).data).toEqual((await readPixels(made)).data);
+  });
+
+  test("XMP with a DigitalSourceType, an author and a place → the DigitalSourceType alone", async () => {
+    const attributes = `xmlns:dc="http://purl.org/dc/elements/1.1/" dc:creator="Pat, ${PLACE}" xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="${sourceType(AI)}"`;
+    expect(originOf(stripped(kind, withXmp(kind, await drawPhoto(kind), attributes)))).toBe(sourceType(AI));
+  });
+
+  test("a manifest with boxes longer than it, without end or one in another → gone", async () => {
+    const store = manifestStore(AI);
+    const deep = Array.from({ length: 2000 }).reduce<Uint8Array<ArrayBuffer>>(
+      (inner) => joined(new Uint8Array(2), new Uint8Array([(inner.length + 8) >> 8, inner.length + 8]), "jumb", inner),
+      joined(sourceType(AI)),
+    );
+    for (const broken of [store.slice(0, -1), store.with(3, 0), store.with(8, 1), deep]) {
+      expect(originOf(stripped(kind, withManifest(kind, await plain(), broken)))).toBe(sourceType(AI));
+    }
+  });
+});
+
 describe("an image whose parts do not fit their lengths → taken for damaged", () => {
   const bytes = (...values: number[]) => new Uint8Array(values);
   const beforeEnd = (it: Uint8Array<ArrayBuffer>, ...values: number[]) =>
@@ -282,6 +346,12 @@ describe.each(PHOTO_KINDS)("any change to a %s", (kind) => {
       { numRuns: 500 },
     );
   });
+});
+
+test("a JPEG of 2 MiB of parts of a manifest → comes to an end, without them", async () => {
+  const plain = withoutProfile("jpeg", await drawPhoto("jpeg"));
+  const part = segment(0xeb, "JP", new Uint8Array(30));
+  expect(stripped("jpeg", joined(plain.slice(0, 2), ...Array(50_000).fill(part), plain.slice(2)))).toEqual(plain);
 });
 
 test("a JPEG with any segments, in any order → of those that applications define only JFIF, a profile and Adobe's are left", async () => {

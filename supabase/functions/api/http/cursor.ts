@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { invalidFields } from "../errors.ts";
 
@@ -7,11 +6,12 @@ const position = z.tuple([z.iso.datetime({ offset: true }), z.guid()]);
 type Position = { created_at: string; id: string };
 
 /** An opaque cursor for the page after this row: both values in base64url. */
-const writeCursor = ({ created_at, id }: Position): string => Buffer.from(`${created_at} ${id}`).toString("base64url");
+const writeCursor = ({ created_at, id }: Position): string =>
+  btoa(`${created_at} ${id}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 /** Throws invalid_request for a text that has no position. */
 function readCursor(cursor: string): Position {
-  const parsed = position.safeParse(Buffer.from(cursor, "base64url").toString().split(" "));
+  const parsed = position.safeParse(decode(cursor).split(" "));
   if (!parsed.success) {
     throw invalidFields([
       { path: "cursor", message: "Is not a nextCursor of this path. Leave it out to start with the newest." },
@@ -19,6 +19,14 @@ function readCursor(cursor: string): Position {
   }
   const [created_at, id] = parsed.data;
   return { created_at, id };
+}
+
+function decode(cursor: string): string {
+  try {
+    return atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+  } catch {
+    return "";
+  }
 }
 
 /** The page arguments of every listing SQL function. One row more than requested tells whether there is another page. */

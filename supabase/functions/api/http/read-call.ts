@@ -4,6 +4,7 @@ import { type Operation, takesKey } from "../../../../shared/contract/operations
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
 import type { Caller } from "../auth/verify-session.ts";
 import { invalidFields, invalidRequest, issueSentence } from "../errors.ts";
+import { sha256 } from "../sha256.ts";
 import { openUpload, readJson, type UnreadUpload } from "./request-body.ts";
 
 type Image = "uploadReferenceImage";
@@ -121,12 +122,4 @@ function canonicalJson(value: unknown): string {
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
       : inner,
   );
-}
-
-/** Lower-case hex. */
-async function sha256(bytes: Uint8Array): Promise<string> {
-  // No caller uses a SharedArrayBuffer, which the type would allow.
-  const digest = await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>);
-  // Hosted functions run on Deno 2.1, which lacks Uint8Array.toHex.
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

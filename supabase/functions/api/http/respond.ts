@@ -28,6 +28,7 @@ const ALWAYS = {
   "Access-Control-Expose-Headers":
     "x-request-id, retry-after, location, etag, preference-applied, ratelimit, ratelimit-policy, idempotency-replayed",
   "Cache-Control": "no-store",
+  "Referrer-Policy": "no-referrer", // the address of a shared film has its token
   "X-Content-Type-Options": "nosniff",
 };
 
@@ -100,7 +101,7 @@ export function readVersions(ifMatch: string | null): string[] | undefined {
 
 /** The first of our tags in If-None-Match, with or without its W/; undefined when there is none. */
 export function readTag(ifNoneMatch: string | null): KnownTag | undefined {
-  const [, opaque, status, state, expires] = /("([a-z]+)-([\w.-]{36,120})-(\d{1,12})")/.exec(ifNoneMatch ?? "") ?? [];
+  const [, opaque, status, state, expires] = /("([a-z]+)-([\w.-]{36,400})-(\d{1,12})")/.exec(ifNoneMatch ?? "") ?? [];
   const known = predictionStatus.safeParse(status);
   if (opaque === undefined || state === undefined || !known.success) return undefined;
   return { tag: `W/${opaque}`, status: known.data, state, expires: Number(expires) * 1000 };
@@ -114,10 +115,14 @@ export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boole
 
 /**
  * With the status, this decides every field of the answer: all others are set with the status, and a final status is never left.
- * Except for hidden, outdated and the cost, which can change at any time.
+ * Except for hidden, outdated, its changed elements and the cost, which can change at any time.
  */
-const stateOf = ({ id, attempt, queuePosition, progress, hidden, outdated, cost }: PredictionRow) =>
-  `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${hidden ? "h" : ""}${outdated ? "o" : ""}.${costTag(cost)}`;
+const stateOf = ({ id, attempt, queuePosition, progress, hidden, outdated, changedElements, cost }: PredictionRow) =>
+  `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${hidden ? "h" : ""}${outdated ? "o" : ""}${changedElements.map(changeTag).join("")}.${costTag(cost)}`;
+
+/** The beginning of its id and the initials of what has changed. */
+const changeTag = ({ elementId, changed }: PredictionRow["changedElements"][number]) =>
+  `_${elementId.slice(0, 8)}${changed.map((field) => field[0]).join("")}`;
 
 const costTag = (cost: PredictionRow["cost"]) =>
   cost === null ? "" : `${cost.state}.${cost.amountMicros ?? ""}.${cost.atMostMicros ?? ""}`;

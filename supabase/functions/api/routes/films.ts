@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { type Film, film } from "../../../../shared/contract/films.ts";
+import { type Film, film, filmEstimate } from "../../../../shared/contract/films.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
+import type { Call } from "../http/read-call.ts";
 import { type Answer, answerHeaders, readVersions, versionOf } from "../http/respond.ts";
 import { answerBase, fromRow, position } from "../rows/database.ts";
-import { outputPaths } from "../rows/map-prediction.ts";
+import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, stepRows } from "../rows/map-project.ts";
 import type { Handler } from "./handler.ts";
 
@@ -14,6 +15,8 @@ const mapFilm = ({ id, created_at, ...fields }: z.infer<typeof filmRow>): Film =
 const filmAnswer = answerBase.extend({ film: filmRow });
 const filmsAnswer = answerBase.extend({ films: z.array(filmRow) });
 const wholeFilmAnswer = filmAnswer.extend({ shots: z.array(fromRow(projectFields.extend({ predictions: stepRows }))) });
+const startedAnswer = answerBase.extend({ predictions: z.array(predictionRow) });
+const estimateAnswer = answerBase.extend({ estimate: filmEstimate });
 
 /** The film with its ETag. */
 function versioned(answer: z.infer<typeof filmAnswer>): Answer<Film> {
@@ -22,8 +25,11 @@ function versioned(answer: z.infer<typeof filmAnswer>): Answer<Film> {
 }
 
 /** POST /api/films → 201 with the film. */
-export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, caller }, { database }) =>
-  versioned(await database.call("create_film", { ...body, ...idempotency }, caller, filmAnswer));
+export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, caller }, { database }) => {
+  const { elementIds, ...fields } = body;
+  const args = { ...fields, element_ids: elementIds, ...idempotency };
+  return versioned(await database.call("create_film", args, caller, filmAnswer));
+};
 
 /** GET /api/films → 200 { films, nextCursor }, newest first. */
 export const listFilms: Handler<"listFilms"> = async ({ query, caller }, { database }) => {
@@ -47,14 +53,34 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
 
 /** PATCH /api/films/:filmId → 200 with the changed film; 412 when it is no longer what If-Match names. */
 export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, headers }, { database }) => {
-  const { projectIds, ...changes } = body;
+  const { projectIds, elementIds, ...texts } = body;
   const args = {
     film_id: path("filmId"),
-    changes,
+    changes: { ...texts, element_ids: elementIds },
     project_ids: projectIds,
     versions: readVersions(headers.get("if-match")),
   };
   return versioned(await database.call("update_film", args, caller, filmAnswer));
+};
+
+const startOf = ({ path, body }: Pick<Call<"startFilm">, "path" | "body">) => {
+  const { projectIds, model, ...input } = body;
+  return { film_id: path("filmId"), step: path("step"), input, model, project_ids: projectIds };
+};
+
+/** POST /api/films/:filmId/generate/:step → 202 with what was started, in the order of the shots. */
+export const startFilm: Handler<"startFilm"> = async (call, { database, storage }) => {
+  const args = { ...startOf(call), ...call.idempotency };
+  const answer = await database.call("start_film", args, call.caller, startedAnswer);
+  const files = await storage.signGenerated(outputPaths(answer.predictions), call.caller);
+  const predictions = answer.predictions.map((row) => mapPrediction(row, files));
+  return { data: { predictions }, headers: answerHeaders(answer) };
+};
+
+/** POST of the same path with /estimate → 200 with what the start would cost. Stores nothing. */
+export const estimateFilm: Handler<"estimateFilm"> = async (call, { database }) => {
+  const answer = await database.read("estimate_film", startOf(call), call.caller, estimateAnswer);
+  return { data: answer.estimate, headers: answerHeaders(answer) };
 };
 
 /** DELETE /api/films/:filmId → 200 with the deleted film, as it was. 412 as for PATCH. */

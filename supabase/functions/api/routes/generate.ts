@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { modelList } from "../../../../shared/contract/controls.ts";
 import { credit, estimate, usage } from "../../../../shared/contract/costs.ts";
 import type { Step } from "../../../../shared/contract/fields.ts";
@@ -18,6 +18,7 @@ const used = answerBase.extend(usage.shape);
 const credited = answerBase.extend({ credit });
 const read = answerBase.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
+const startedRows = read.extend({ predictions: z.array(predictionRow).nullish() });
 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
 type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
@@ -27,9 +28,9 @@ type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
 export const startPrediction =
   (step: Step): Handler<StartId> =>
   async (call, deps) => {
-    const { projectId, model, ...input } = call.body;
-    const args = { project_id: projectId, step, input, model, ...call.idempotency };
-    const started = await deps.database.call("start_prediction", args, call.caller, read);
+    const { projectId, model, count, ...input } = call.body;
+    const args = { project_id: projectId, step, input, model, count, ...call.idempotency };
+    const started = await deps.database.call("start_prediction", args, call.caller, startedRows);
     const { id, projectId: project } = started.prediction;
     // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
     const fallBackToStarted = (error: unknown) => {
@@ -42,18 +43,23 @@ export const startPrediction =
     const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
     // The rate limit and key of this request, not of the reads during the wait.
     const headers = { ...answerHeaders(started), ...waited, Location };
-    return answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
+    const first = await answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
       if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
       return answerWith(fallBackToStarted(error).answer.prediction, headers, call.caller, deps);
     });
+    if (started.predictions == null || first.data === undefined) return first;
+    const others = started.predictions.slice(1);
+    const files = await deps.storage.signGenerated(outputPaths(others), call.caller); // only a repeated request has any
+    const predictions = [first.data, ...others.map((row) => mapPrediction(row, files))];
+    return { ...first, data: { ...first.data, predictions } };
   };
 
 /** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing. */
 export const estimatePrediction =
   (step: Step): Handler<EstimateId> =>
   async ({ body, caller }, { database }) => {
-    const { projectId, model, ...input } = body;
-    const args = { project_id: projectId, step, input, model };
+    const { projectId, model, count, ...input } = body;
+    const args = { project_id: projectId, step, input, model, count };
     const answer = await database.read("estimate_prediction", args, caller, estimated);
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };

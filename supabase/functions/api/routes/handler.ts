@@ -9,6 +9,7 @@ import type { Answer } from "../http/respond.ts";
 import type { UploadTurns } from "../http/upload-turns.ts";
 import type { Database } from "../rows/database.ts";
 import type { HealthCall } from "../rows/health-call.ts";
+import type { SharedFilms } from "../rows/shared-films.ts";
 import type { Storage } from "../rows/storage.ts";
 
 /** The dependencies of the handlers. */
@@ -16,6 +17,7 @@ export type Deps = HoldClock & {
   database: Database;
   askHealth: HealthCall;
   storage: Storage;
+  sharedFilms: SharedFilms;
   /** Reads JSON bodies. */
   readBody: BodyReader;
   takeUploadTurn: UploadTurns;

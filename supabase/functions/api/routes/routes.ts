@@ -1,5 +1,8 @@
+import { STEPS } from "../../../../shared/contract/fields.ts";
 import { OPERATIONS, type OperationId } from "../../../../shared/contract/operations/index.ts";
-import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
+import { TOKEN } from "../../../../shared/contract/shares.ts";
+import { changeElement, createElement, deleteElement, listElements, readElement } from "./elements.ts";
+import { changeFilm, createFilm, deleteFilm, estimateFilm, listFilms, readFilm, startFilm } from "./films.ts";
 import {
   addCredit,
   cancelPrediction,
@@ -14,7 +17,7 @@ import {
 import type { Handler } from "./handler.ts";
 import { readHealth } from "./health.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
-import { uploadReferenceImage } from "./reference-images.ts";
+import { listShares, readShared, revokeShare, shareFilm } from "./shares.ts";
 import {
   changeWebhook,
   createWebhook,
@@ -40,12 +43,24 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   listPredictions,
   changePrediction,
   deletePrediction,
-  uploadReferenceImage,
+  // Loaded with the first upload: node:zlib takes an eighth of the function's start.
+  uploadReferenceImage: async (...given) => (await import("./reference-images.ts")).uploadReferenceImage(...given),
   createFilm,
   listFilms,
   readFilm,
   changeFilm,
   deleteFilm,
+  createElement,
+  listElements,
+  readElement,
+  changeElement,
+  deleteElement,
+  startFilm,
+  estimateFilm,
+  shareFilm,
+  listShares,
+  revokeShare,
+  readShared,
   startFirstFrame: startPrediction("first-frame"),
   startLastFrame: startPrediction("last-frame"),
   startVideo: startPrediction("video"),
@@ -86,11 +101,14 @@ export type Route = {
 /** The form of an identifier in a path; anything else is not_found. */
 const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
+/** The forms of what else a path names. */
+const PATTERNS: Record<string, string> = { step: `(?:${STEPS.join("|")})`, token: TOKEN };
+
 /** All paths of the contract. */
 export function listRoutes(): Route[] {
   const routes = new Map<string, Route>();
   for (const [id, { method, at }] of Object.entries(OPERATIONS)) {
-    const pattern = at.replaceAll(/:(\w+)/g, `:$1{${UUID}}`);
+    const pattern = at.replaceAll(/:(\w+)/g, (_, name) => `:${name}{${PATTERNS[name] ?? UUID}}`);
     const route = routes.get(at) ?? { at, pattern, operations: {} };
     // The keys of OPERATIONS are the OperationIds, which Object.entries forgets.
     route.operations[method] = id as OperationId;

@@ -61,6 +61,6 @@ const INPUT_FIELDS = Object.keys(predictionInput.shape);
 /** All fields of the contract. The cast is safe: Postgres has checked each when it stored the input, and every start has a prompt. */
 function mapInput(stored: PredictionRow["input"]): PredictionInput {
   const paths = stored.referenceImagePaths ?? [];
-  const input = { ...stored, referenceImagePaths: paths, referenceImagePath: paths[0] };
+  const input = { elements: [], ...stored, referenceImagePaths: paths, referenceImagePath: paths[0] };
   return Object.fromEntries(INPUT_FIELDS.map((name) => [name, Reflect.get(input, name) ?? null])) as PredictionInput;
 }

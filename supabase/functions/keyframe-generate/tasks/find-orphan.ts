@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { Found } from "../../../../shared/replicate/provider-prediction.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
@@ -82,7 +81,9 @@ async function compare(
   for (const file of files) {
     if (typeof file === "string" && (await provider.uploadedFor(file, signal)) === task.id) return "name";
   }
-  return !task.has_images && isDeepStrictEqual(run.input, textInput(task)) ? "text" : null;
+  if (task.has_images) return null;
+  const { isDeepStrictEqual } = await import("node:util"); // a start seldom needs it
+  return isDeepStrictEqual(run.input, textInput(task)) ? "text" : null;
 }
 
 /** The prediction that a URL names (of an input file or the callback, in submit.ts). */

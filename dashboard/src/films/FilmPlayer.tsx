@@ -1,0 +1,86 @@
+import { Group, Text } from "@mantine/core";
+import { type RefObject, useEffect, useRef, useState } from "react";
+import { FilmVideo, TakeMedia } from "../steps/StepScreen.tsx";
+import { isPicture, type ShownFile } from "../steps/TakePicture.tsx";
+import screen from "../steps/screen.module.css";
+import { clockTime } from "../ui/format-time.ts";
+
+type PlayedFile = ShownFile & { durationSeconds?: number | undefined };
+export type ShotVideo = { id: string; title: string; number: number; output: PlayedFile };
+
+/** How long a picture is shown that a model made instead of a video: its own length is unknown. */
+const PICTURE_SECONDS = 4;
+const secondsOf = ({ durationSeconds, contentType }: PlayedFile) =>
+  durationSeconds ?? (isPicture(contentType) ? PICTURE_SECONDS : 0);
+
+type Player = {
+  frame: RefObject<HTMLDivElement | null>;
+  videos: ShotVideo[];
+  shown: ShotVideo | undefined;
+  /** Whether somebody plays the film. */
+  isAsked: boolean;
+  show: (id: string | null) => void;
+  /** From the beginning of a shot. */
+  play: (id: string) => void;
+};
+
+/** What plays of a film. `videos`: those of the shots that have one, in order. */
+export function useFilmPlayer(videos: ShotVideo[]): Player {
+  const frame = useRef<HTMLDivElement>(null);
+  const [played, show] = useState<string | null>(null);
+  const shown = videos.find(({ id }) => id === played) ?? videos[0];
+  const play = (id: string) => {
+    show(id);
+    frame.current?.scrollIntoView({ block: "nearest" });
+    const video = frame.current?.querySelector("video");
+    if (!video || id !== shown?.id) return; // another file plays by itself
+    video.currentTime = 0;
+    video.play().catch(() => undefined); // paused meanwhile
+  };
+  return { frame, videos, shown, isAsked: played !== null, show, play };
+}
+
+/** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
+export function FilmPlayer({ player, count }: { player: Player; count: number }) {
+  const { frame, videos, shown, isAsked, show } = player;
+  const [at, setAt] = useState({ path: "", seconds: 0 });
+  const isShown = shown !== undefined && isPicture(shown.output.contentType);
+  const place = shown ? videos.indexOf(shown) : 0;
+  const next = videos[place + 1]?.id ?? null;
+  useEffect(() => {
+    if (!isShown || !isAsked) return;
+    const timer = setTimeout(() => show(next), PICTURE_SECONDS * 1000);
+    return () => clearTimeout(timer);
+  }, [isShown, isAsked, next, show]);
+  if (shown === undefined) return null;
+  const { title, number, output } = shown;
+  const label = `Shot ${number}: ${title}`;
+  const lengthOf = (some: ShotVideo[]) => some.reduce((sum, one) => sum + secondsOf(one.output), 0);
+  const now = lengthOf(videos.slice(0, place)) + (at.path === output.path ? at.seconds : 0);
+  return (
+    <div ref={frame}>
+      <div className={screen.screen}>
+        {isShown ? (
+          <TakeMedia prediction={shown} label={label} />
+        ) : (
+          <FilmVideo
+            prediction={shown}
+            output={output}
+            label={label}
+            autoPlay={isAsked}
+            onTimeUpdate={({ currentTarget }) => setAt({ path: output.path, seconds: currentTarget.currentTime })}
+            onEnded={() => show(next)}
+          />
+        )}
+      </div>
+      <Group justify="space-between" wrap="nowrap" mt={6}>
+        <Text size="sm" c="dimmed">
+          Shot {number} of {count}: {title}
+        </Text>
+        <Text size="sm" c="dimmed" className={screen.clock} title="Of the whole film">
+          {clockTime(now * 1000)} / {clockTime(lengthOf(videos) * 1000)}
+        </Text>
+      </Group>
+    </div>
+  );
+}

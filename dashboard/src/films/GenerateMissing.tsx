@@ -1,0 +1,92 @@
+import { Checkbox, SegmentedControl, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { FilmWithShots, Shot, Step } from "../../../client/index.ts";
+import { useKeyframe, useOnce } from "../services.ts";
+import { PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
+import { dollars, overBudgetWords } from "../ui/money.ts";
+import { ErrorNotice } from "../ui/notices.tsx";
+import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+
+/** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
+const isChained = (step: Step, before: Shot | undefined) =>
+  step === "first-frame" && before !== undefined && before.takes["last-frame"] !== null;
+
+/** Starts a step for the shots that lack it, with the default model and each shot's own prompt. */
+export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
+  const { filmId, shots, updatedAt } = film;
+  const keyframe = useKeyframe();
+  const lacksFrame = shots.some(({ takes }, at) => !takes["first-frame"] && !isChained("first-frame", shots[at - 1]));
+  const [chosen, setChosen] = useState<Step | null>(null);
+  const step = chosen ?? (lacksFrame ? "first-frame" : "video");
+  /** Shots whose box was changed. */
+  const [changed, setChanged] = useState<string[]>([]);
+  const { data, error } = useQuery({
+    queryKey: ["film estimate", filmId, step, updatedAt],
+    queryFn: ({ signal }) => keyframe.films.estimate(filmId, step, {}, { signal }),
+    enabled: isOpen,
+    retry: false,
+  });
+  const starting = useOnce(
+    (client, asked: { step: Step; projectIds: string[] }, once) =>
+      client.films.generate(filmId, asked.step, { projectIds: asked.projectIds }, once),
+    undefined,
+    ["start film", filmId],
+  );
+  const listed = data?.shots.map((one) => {
+    const at = film.projectIds.indexOf(one.projectId);
+    const chained = isChained(step, shots[at - 1]);
+    const isOn = one.error === null && chained === changed.includes(one.projectId);
+    const note = one.error?.message ?? (chained ? `It starts where shot ${at} ends.` : null);
+    return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
+  });
+  const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
+  const micros = wanted.map(({ estimateMicros }) => estimateMicros);
+  const sum = micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
+  const close = () => {
+    setChosen(null);
+    setChanged([]);
+    onClose();
+  };
+  return (
+    <FormWindow
+      title="Generate what is missing"
+      submit={`Generate ${wanted.length}`}
+      failed="Could not start"
+      isOpen={isOpen}
+      onClose={close}
+      saving={starting}
+      canSubmit={wanted.length > 0}
+      done={starting.data && <Text role="status">{starting.data.predictions.length} started.</Text>}
+      onSubmit={() => starting.mutate({ step, projectIds: wanted.map(({ projectId }) => projectId) })}
+    >
+      <SegmentedControl
+        aria-label="Step"
+        value={step}
+        onChange={setChosen}
+        data={PLAYING_ORDER.map((value) => ({ value, label: STEP_NAME[value] }))}
+      />
+      <Text size="sm">With the default model, and the prompt of each shot.</Text>
+      <ErrorNotice title="Could not read what is missing" error={error} />
+      {listed?.length === 0 && <Text>No shot lacks it.</Text>}
+      <Stack gap="xs" mah="40vh" style={{ overflowY: "auto" }}>
+        {listed?.map(({ projectId, isOn, note, label, error: refused }) => (
+          <Checkbox
+            key={projectId}
+            label={label}
+            description={note}
+            checked={isOn}
+            disabled={refused !== null}
+            onChange={() =>
+              setChanged((some) =>
+                some.includes(projectId) ? some.filter((id) => id !== projectId) : [...some, projectId],
+              )
+            }
+          />
+        ))}
+      </Stack>
+      {wanted.length > 0 && <Text size="sm">{sum === null ? "Price unknown" : `About ${dollars(sum)}`}</Text>}
+      {data && wanted.length > 0 && <Text size="sm">{overBudgetWords(data)}</Text>}
+    </FormWindow>
+  );
+}

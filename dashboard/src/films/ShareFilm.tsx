@@ -1,0 +1,114 @@
+import { Code, Group, NativeSelect, Stack, Text } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Film, Share } from "../../../client/index.ts";
+import { useKeyframe, useOnce } from "../services.ts";
+import { SmallButton } from "../ui/buttons.tsx";
+import { CopyButton } from "../ui/CopyButton.tsx";
+import { unlessGone } from "../ui/errors.ts";
+import { ErrorNotice } from "../ui/notices.tsx";
+import { Unread } from "../ui/page-parts.tsx";
+import { Time } from "../ui/Time.tsx";
+import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+
+const ENDS = [
+  { value: "", label: "When I revoke it" },
+  { value: "1", label: "After a day" },
+  { value: "7", label: "After a week" },
+  { value: "30", label: "After 30 days" },
+];
+
+/** Midnight after so many whole days: a request that is sent again asks for the same time. */
+function endAfter(days: string): string | undefined {
+  if (days === "") return undefined;
+  const end = new Date();
+  end.setHours(24 * (Number(days) + 1), 0, 0, 0);
+  return end.toISOString();
+}
+
+/** Below the address of this page, also where it is in a folder. */
+const linkOf = (token: string) => `${location.href.split("#")[0]}#/shared/${token}`;
+
+/** Makes and revokes links to a film. */
+export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & { film: Film }) {
+  const keyframe = useKeyframe();
+  const [days, setDays] = useState("");
+  const shares = useQuery({
+    queryKey: ["shares", filmId],
+    queryFn: ({ signal }) => keyframe.films.shares(filmId, { signal }),
+    enabled: isOpen,
+  });
+  const create = useOnce((client, asked: { expiresAt: string | undefined }, once) =>
+    client.films.share(filmId, asked, once),
+  );
+  const link = create.data && linkOf(create.data.token);
+  return (
+    <FormWindow
+      title="Share film"
+      submit="Create link"
+      cancel="Close"
+      failed="Could not create the link"
+      isOpen={isOpen}
+      onClose={onClose}
+      saving={create}
+      done={
+        link && (
+          <>
+            <Text size="sm" role="status">
+              Copy the link now: it is not shown again. Whoever has it can watch the film, without an account.
+            </Text>
+            <Code block style={{ userSelect: "all", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
+              {link}
+            </Code>
+            <Group>
+              <CopyButton text={link} label="Copy link" />
+            </Group>
+          </>
+        )
+      }
+      onSubmit={() => create.mutate({ expiresAt: endAfter(days) })}
+    >
+      <Text size="sm">
+        People with a link see the titles and videos of the shots, as they are then: no prompts, no costs, no other
+        takes.
+      </Text>
+      <NativeSelect
+        label="The link ends"
+        data={ENDS}
+        value={days}
+        onChange={({ currentTarget }) => setDays(currentTarget.value)}
+      />
+      <Unread query={shares} what="the links" heights={[36]} />
+      {shares.data !== undefined && shares.data.length > 0 && (
+        <Stack component="ul" gap="xs" className="plain-list" aria-label="Links">
+          {shares.data.map((share) => (
+            <ShareRow key={share.shareId} share={share} />
+          ))}
+        </Stack>
+      )}
+    </FormWindow>
+  );
+}
+
+function ShareRow({ share: { filmId, shareId, createdAt, expiresAt } }: { share: Share }) {
+  const keyframe = useKeyframe();
+  const revoke = useMutation({ mutationFn: () => keyframe.films.revokeShare(filmId, shareId).catch(unlessGone) });
+  return (
+    <li>
+      <Group justify="space-between" wrap="nowrap">
+        <Text size="sm">
+          Made <Time iso={createdAt} />
+          {expiresAt !== null && (
+            <>
+              , ends <Time iso={expiresAt} />
+            </>
+          )}
+        </Text>
+        <SmallButton isBusy={revoke.isPending} onClick={() => revoke.mutate()}>
+          Revoke
+        </SmallButton>
+      </Group>
+      <ErrorNotice title="Could not revoke the link" error={revoke.error} />
+    </li>
+  );
+}

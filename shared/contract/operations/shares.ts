@@ -1,0 +1,71 @@
+import { filmPath } from "../films.ts";
+import { SAMPLE } from "../samples.ts";
+import { createdShare, share, sharedFilm, sharedPath, shareFilmBody, shareList, sharePath } from "../shares.ts";
+import type { Operation } from "./operation.ts";
+
+const path = { filmId: SAMPLE.filmId };
+
+export const shareOperations = {
+  shareFilm: {
+    method: "POST",
+    at: "/films/:filmId/share",
+    tag: "Films",
+    summary: "Share a film by link",
+    description:
+      "Makes a link for people without an account. Whoever has `token` reads the film's titles, order and videos (`GET /api/shared/:token`) as they are at that moment, until you revoke the share, `expiresAt` passes, or the film or your account is deleted. A film has at most 20 shares.\n\n" +
+      "Only the hash of the token is kept. A request repeated with the same `Idempotency-Key` makes no second share: it answers with a new token of the first one, whose earlier token ends.",
+    caller: "session",
+    path: filmPath,
+    body: shareFilmBody,
+    bodyMayBeEmpty: true,
+    status: 201,
+    answer: createdShare,
+    errors: ["not_found"],
+    examples: [
+      { summary: "Until it is revoked", path, body: {} },
+      { summary: "Until a day", path, body: { expiresAt: "2036-11-21T12:00:00.000Z" } },
+    ],
+  },
+  listShares: {
+    method: "GET",
+    at: "/films/:filmId/shares",
+    tag: "Films",
+    summary: "List the shares of a film",
+    description: "All that have not ended, newest first. Their tokens are not in it: only their hashes are kept.",
+    caller: "session",
+    path: filmPath,
+    status: 200,
+    answer: shareList,
+    errors: ["not_found"],
+    examples: [{ summary: "Of one film", path }],
+  },
+  revokeShare: {
+    method: "DELETE",
+    at: "/films/:filmId/shares/:shareId",
+    tag: "Films",
+    summary: "Revoke a share",
+    description:
+      "Its link shows nothing from now on. A video that was opened before plays on until its signed URL expires, after an hour at most. If a repeated request answers `not_found`, the first one succeeded.",
+    caller: "session",
+    path: sharePath,
+    status: 200,
+    answer: share,
+    errors: ["not_found"],
+    examples: [{ summary: "One share", path: { ...path, shareId: SAMPLE.shareId } }],
+  },
+  readShared: {
+    method: "GET",
+    at: "/shared/:token",
+    tag: "Films",
+    summary: "Read a shared film",
+    description:
+      "Needs no session: the token of a share is the credential. Answers with the titles, the order and the videos of the film, and with nothing else of it. The URLs are valid for at least 15 minutes; read it again for new ones. The answer must not be cached.\n\n" +
+      "An unknown token, one that has ended and one that was revoked are all `not_found`. Each link has its own rate limit.",
+    caller: "nobody",
+    path: sharedPath,
+    status: 200,
+    answer: sharedFilm,
+    errors: ["not_found", "rate_limited"],
+    examples: [{ summary: "With the token of a share", path: { token: SAMPLE.shareToken } }],
+  },
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { id, time } from "./fields.ts";
+import { output } from "./predictions.ts";
+import { SAMPLE_SHARE } from "./samples.ts";
+
+export const shareFilmBody = z
+  .strictObject({
+    expiresAt: time.optional().meta({ description: "When the link ends, in the future. Default: when it is revoked." }),
+  })
+  .meta({ id: "ShareFilm" });
+
+export const sharePath = z.strictObject({ filmId: id, shareId: id });
+
+export const share = z
+  .object({
+    shareId: id,
+    filmId: id,
+    createdAt: time,
+    expiresAt: time.nullable().meta({ description: "When the link ends; null: when it is revoked." }),
+  })
+  .meta({ id: "Share", examples: [SAMPLE_SHARE] });
+export type Share = z.infer<typeof share>;
+
+/** Of 256 random bits, in base64url. */
+export const TOKEN = "[A-Za-z0-9_-]{43}";
+const token = z.string().regex(new RegExp(`^${TOKEN}$`));
+
+export const createdShare = z
+  .object({
+    ...share.shape,
+    token: token.meta({ description: "Opens the film for whoever has it. It is in this answer alone: keep it." }),
+  })
+  .meta({ id: "CreatedShare" });
+
+export const shareList = z.object({ shares: z.array(share) }).meta({ id: "ShareList" });
+
+export const sharedPath = z.strictObject({ token });
+
+const { url, contentType, width, height, durationSeconds, expiresAt } = output.shape;
+const video = z.object({ url, contentType, width, height, durationSeconds, expiresAt }).meta({ id: "SharedVideo" });
+
+export const sharedFilm = z
+  .object({
+    title: z.string(),
+    shots: z
+      .array(
+        z
+          .object({
+            title: z.string(),
+            video: video.nullable().meta({ description: "Null: this shot has no video yet." }),
+          })
+          .meta({ id: "SharedShot" }),
+      )
+      .meta({ description: "In order." }),
+  })
+  .meta({ id: "SharedFilm" });
+export type SharedFilm = z.infer<typeof sharedFilm>;

@@ -1,0 +1,50 @@
+import { Buffer } from "node:buffer";
+
+const VOCABULARY = "cv.iptc.org/newscodes/digitalsourcetype/";
+
+/** A code of IPTC's DigitalSourceType in XMP or in a C2PA manifest, one of AI first; null: there is none. */
+export function findSourceType(part: Uint8Array): string | null {
+  const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength);
+  let found: string | null = null;
+  for (let at = bytes.indexOf(VOCABULARY); at >= 0; at = bytes.indexOf(VOCABULARY, at + 1)) {
+    const from = at + VOCABULARY.length;
+    const code = /^[a-zA-Z]{3,60}/.exec(bytes.toString("latin1", from, from + 60))?.[0] ?? null;
+    if (code !== null && isByAi(code)) return code;
+    found ??= code;
+  }
+  return found;
+}
+
+const isByAi = (code: string | null): boolean => /algorithmic/i.test(code ?? "");
+
+/** An XMP packet that says this and nothing else. */
+export const sourceTypeXmp = (code: string): string =>
+  `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="http://${VOCABULARY}${code}"/></rdf:RDF>`;
+
+/** What says how a picture was made, and is signed. Other assertions have thumbnails, positions, cameras or authors. */
+const LABELS =
+  /^(c2pa|urn:[\w:.-]{1,200}|c2pa\.(assertions|claim(\.v2)?|signature|actions(\.v2)?|hash\.(data|boxes)|soft-binding|ingredient(\.v\d)?))(__\d{1,4})?$/;
+const [SUPERBOX, DESCRIPTION] = ["jumb", "jumd"];
+/** A description's type and toggles, before its label. */
+const LABEL_AT = 8 + 16 + 1;
+
+/** Whether a C2PA manifest store (ISO 19566-5, boxes of boxes with labels) says that AI made the picture, and has no assertion of another kind. */
+export const isPlainManifest = (store: Buffer): boolean => isByAi(findSourceType(store)) && hasKnownLabels(store, 0);
+
+function hasKnownLabels(boxes: Buffer, depth: number): boolean {
+  for (let at = 0; at < boxes.length; ) {
+    const size = at + 8 <= boxes.length ? boxes.readUInt32BE(at) : 0;
+    if (size < 8 || at + size > boxes.length || depth > 5) return false;
+    const box = boxes.subarray(at, at + size);
+    if (box.toString("latin1", 4, 8) === SUPERBOX) {
+      const inner = box.subarray(8);
+      const described = inner.length < LABEL_AT ? 0 : inner.readUInt32BE(0);
+      if (described < LABEL_AT || described > inner.length || inner.toString("latin1", 4, 8) !== DESCRIPTION)
+        return false;
+      const label = inner.toString("latin1", LABEL_AT, inner.indexOf(0, LABEL_AT));
+      if (!LABELS.test(label) || !hasKnownLabels(inner.subarray(described), depth + 1)) return false;
+    } else if (depth === 0) return false;
+    at += size;
+  }
+  return true;
+}

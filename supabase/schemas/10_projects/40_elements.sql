@@ -1,0 +1,89 @@
+-- An element: a character, a place, a prop or a style that returns in several shots. Written through its functions alone.
+
+create type keyframe.element_kind as enum ('character', 'place', 'prop', 'style');
+comment on type keyframe.element_kind is 'What an element is. For people: a start treats all alike.';
+
+create table keyframe.elements (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null default auth.uid() references auth.users on delete cascade,
+  kind keyframe.element_kind not null default 'character',
+  name text not null constraint name_has_1_to_60_characters check (char_length(name) between 1 and 60),
+  text text not null default '' constraint text_has_at_most_1000_characters check (char_length(text) <= 1000),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint name_has_a_visible_character check (keyframe_private.has_visible_character(name)),
+  constraint name_is_one_line check (keyframe_private.is_one_line(name)),
+  -- A prompt names it as @name.
+  constraint name_has_no_at_and_no_space_around_it check (name !~ '^\s|\s$|@'),
+  constraint text_is_plain_text check (keyframe_private.is_plain_text(text)),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint elements_owner_id_id_key unique (owner_id, id)
+);
+comment on table keyframe.elements is 'What returns in several shots: a character, a place, a prop or a style. Owned by the user who created it.';
+comment on column keyframe.elements.id is 'Named by elementId in the API.';
+comment on column keyframe.elements.owner_id is 'The user whose element it is.';
+comment on column keyframe.elements.kind is 'character, place, prop or style.';
+comment on column keyframe.elements.name is 'As a prompt names it after an @, in any case of its letters.';
+comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
+comment on column keyframe.elements.updated_at is 'Its version: moves with every change.';
+create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);
+
+create table keyframe.element_images (
+  owner_id uuid not null,
+  element_id uuid not null,
+  position integer not null constraint element_has_at_most_8_images check (position between 1 and 8),
+  path text not null constraint path_is_an_upload check (keyframe_private.is_reference_path(path)),
+  primary key (owner_id, element_id, position),
+  constraint element_images_element_fkey foreign key (owner_id, element_id) references keyframe.elements (owner_id, id) on delete cascade
+);
+comment on table keyframe.element_images is 'The images of elements. Starts that use an element send them as references.';
+comment on column keyframe.element_images.owner_id is 'The owner of the element and of the image.';
+comment on column keyframe.element_images.element_id is 'The element that it shows.';
+comment on column keyframe.element_images.position is 'Its place among them, from 1.';
+comment on column keyframe.element_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+-- To find out whether an image is still in use.
+create index element_images_path_idx on keyframe.element_images (path);
+
+create function keyframe_private.max_elements(list text)
+returns integer language sql immutable set search_path = '' as $$
+  select case list when 'owner' then 500 when 'film' then 50 when 'start' then 20 end
+$$;
+comment on function keyframe_private.max_elements is 'The most elements of an owner, of a film or project, and of a start.';
+
+-- Locked until the transaction ends: a deletion waits, and then finds the list that names it.
+create function keyframe_private.require_elements(ids uuid[], owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  unknown uuid;
+begin
+  perform keyframe_private.raise_if(cardinality(ids) > keyframe_private.max_elements('film'), 'invalid_request',
+    format('elementIds has at most %s elements.', keyframe_private.max_elements('film')));
+  perform keyframe_private.raise_if((select count(distinct i.id) from unnest(ids) i (id)) < cardinality(ids), 'invalid_request', -- null is not counted
+    'An element can be in elementIds only once.');
+  perform from keyframe.elements e where e.id = any (ids) and e.owner_id = owner order by e.id for key share;
+  select i.id into unknown from unnest(ids) i (id)
+  where not exists (select from keyframe.elements e where e.id = i.id and e.owner_id = owner) limit 1;
+  perform keyframe_private.raise_if(found, 'not_found', format('There is no element of yours with the elementId %s.', unknown));
+end $$;
+comment on function keyframe_private.require_elements is 'Raises unless each id is of a different element of the owner.';
+
+create function keyframe_private.require_own_elements()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_op = 'INSERT' or new.element_ids is distinct from old.element_ids then
+    perform keyframe_private.require_elements(new.element_ids, new.owner_id);
+  end if;
+  return new;
+end $$;
+
+-- Before the deletion, so that films and projects are locked before `references`, as when they are deleted themselves.
+create function keyframe_private.leave_lists()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.films f set element_ids = array_remove(f.element_ids, old.id)
+  where f.owner_id = old.owner_id and old.id = any (f.element_ids);
+  update keyframe.projects p set element_ids = array_remove(p.element_ids, old.id)
+  where p.owner_id = old.owner_id and old.id = any (p.element_ids);
+  return old;
+end $$;

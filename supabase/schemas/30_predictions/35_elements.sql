@@ -1,0 +1,136 @@
+-- The elements of a start: their images join its references, their texts its prompt, and its input keeps a record of each.
+
+create function keyframe_private.element_record(element keyframe.elements)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return jsonb_build_object(
+    'elementId', element.id, 'updatedAt', keyframe_private.wire_time(element.updated_at), 'name', element.name, 'text', element.text,
+    'imagePaths', to_jsonb(keyframe_private.images_of_element(element)));
+end $$;
+comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
+
+-- An e-mail address has a letter before its @, and is left as it is.
+create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
+language plpgsql stable set search_path = '' as $$
+declare
+  part text;
+  named record;
+begin
+  ids := '{}';
+  foreach part in array string_to_array(prompt, '@') loop
+    if plain is null then
+      plain := part;
+      continue;
+    elsif right(plain, 1) ~ '[[:alnum:]_]' or part !~ '^\S' then
+      plain := plain || '@' || part;
+      continue;
+    end if;
+    select e.id, e.name into named
+    from unnest(known) with ordinality k (id, place)
+    join keyframe.elements e on e.id = k.id and e.owner_id = read_mentions.owner
+    where lower(left(part, char_length(e.name))) = lower(e.name) and substr(part, char_length(e.name) + 1, 1) !~ '[[:alnum:]_]'
+    order by char_length(e.name) desc, k.place limit 1;
+    perform keyframe_private.raise_if(not found, 'invalid_request', format(
+      'The @ at character %s of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.',
+      char_length(plain) + cardinality(ids) + 1));
+    ids := ids || named.id;
+    plain := plain || named.name || substr(part, char_length(named.name) + 1);
+  end loop;
+end $$;
+comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
+
+-- What a caller sends back of an answer. Kept: those whose text is in the prompt, and without a text those with an image in the references.
+create function keyframe_private.keep_element_records(asked jsonb)
+returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  kept jsonb;
+begin
+  if jsonb_typeof(asked -> 'elements') <> 'array'
+    or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
+    or jsonb_array_length(asked -> 'elements') <> jsonb_array_length(jsonb_path_query_array(asked -> 'elements', 'strict $[*] ? (
+      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" && @.updatedAt like_regex "^[0-9]{4}-[0-9T:.-]{18}Z$"
+      && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
+      && !exists(@.imagePaths[*] ? (@.type() != "string" || !(@ like_regex "^projects/[A-Za-z0-9._-]{1,200}$"))))')) then
+    perform keyframe_private.raise_error('invalid_request', 'elements must be a list as `input` of an answer has it.');
+  end if;
+  select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
+    'imagePaths', e -> 'imagePaths') order by place) into kept
+  from jsonb_array_elements(asked -> 'elements') with ordinality r (e, place)
+  where case when e ->> 'text' = '' then exists (select from jsonb_array_elements(e -> 'imagePaths') i where asked -> 'referenceImagePaths' @> i)
+    else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
+  return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
+end $$;
+comment on function keyframe_private.keep_element_records is 'An input whose prompt and references have its elements already, with the records of those that are in it.';
+
+-- Those of the start, otherwise of the project, otherwise of the film: of its cast those that the prompt names, if it names any. The images
+-- of a video that starts at a frame are in its frames: it gets them only if the start names its elements.
+create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
+  is_asked constant boolean := asked ->> 'elementIds' is not null;
+  ids uuid[] := coalesce(project.element_ids, film_ids);
+  named record;
+  used record;
+  images text[] := '{}';
+begin
+  if asked ->> 'elements' is not null then
+    perform keyframe_private.raise_if(is_asked, 'invalid_request', 'Send elementIds or elements, not both.');
+    return keyframe_private.keep_element_records(asked);
+  elsif is_asked then
+    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
+    ids := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
+    perform keyframe_private.require_elements(ids, project.owner_id);
+  end if;
+  asked := asked - array['elements', 'elementIds'];
+  if is_asked and ids = '{}' or ids || film_ids = '{}' then
+    return asked; -- an @ means nothing here
+  end if;
+
+  named := keyframe_private.read_mentions(asked ->> 'prompt', ids || film_ids, project.owner_id);
+  if is_asked or project.element_ids is not null or named.ids = '{}' then
+    ids := ids || named.ids;
+  else
+    ids := named.ids;
+  end if;
+  select count(*) as number, jsonb_agg(u.record order by u.place) as records,
+    string_agg(format('%s: %s', u.record ->> 'name', u.record ->> 'text'), e'\n' order by u.place) filter (where u.record ->> 'text' <> '') as lines
+  into used
+  from (
+    select keyframe_private.element_record(e) as record, w.place
+    from (select i.id, min(i.place) as place from unnest(ids) with ordinality i (id, place) group by i.id) w
+    join keyframe.elements e on e.id = w.id and e.owner_id = project.owner_id
+  ) u;
+  perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
+    'A start takes at most %s elements, and %s would be used. Name those of this shot in elementIds, or by @name in its prompt.',
+    keyframe_private.max_elements('start'), used.number));
+  if is_asked or step <> 'video' or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+    images := array(
+      select i.path from jsonb_array_elements(used.records) with ordinality r (record, place)
+      cross join lateral jsonb_array_elements_text(r.record -> 'imagePaths') with ordinality i (path, place)
+      where not asked -> 'referenceImagePaths' ? i.path
+      group by i.path order by min(r.place), min(i.place));
+  end if;
+  asked := asked || jsonb_strip_nulls(jsonb_build_object(
+    'prompt', concat_ws(e'\n\n', named.plain, used.lines), 'elements', used.records,
+    'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
+  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
+    'The prompt has %s characters with the texts of its %s elements, and at most 4000 are taken. Use fewer elements, or shorten a text.',
+    char_length(asked ->> 'prompt'), used.number));
+  return asked;
+end $$;
+comment on function keyframe_private.use_elements is 'What a request asks for, as read_input returned it, with its elements in prompt and references, and a record of each.';
+
+create function keyframe_private.changed_elements(prediction keyframe.predictions)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce((
+    select json_agg(json_build_object('elementId', r.used -> 'elementId', 'name', r.used -> 'name', 'changed', c.fields) order by r.place)
+    from jsonb_array_elements(prediction.input -> 'elements') with ordinality r (used, place)
+    left join keyframe.elements e on e.id = (r.used ->> 'elementId')::uuid and e.owner_id = prediction.owner_id
+    cross join lateral (select case when e.id is null then array['deleted'] else array(
+      select f.name from jsonb_each(keyframe_private.element_record(e)) f (name, value)
+      where f.name <> 'updatedAt' and f.value <> r.used -> f.name order by f.name) end) c (fields)
+    where c.fields <> '{}'), '[]');
+end $$;
+comment on function keyframe_private.changed_elements is 'The elements that a prediction was made with and that are deleted or changed since, with the fields that differ.';

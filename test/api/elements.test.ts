@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { element, elementPage } from "../../shared/contract/elements.ts";
+import { estimate } from "../../shared/contract/costs.ts";
+import { sendToApi } from "../support/api/call.ts";
+import { dataOf, readReply } from "../support/api/envelope.ts";
+import { changeFilm, readFilm } from "../support/api/films.ts";
+import { changeProject, readProject } from "../support/api/projects.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { useUser } from "../support/api/user.ts";
+import { download } from "../support/film/ending.ts";
+import { drawImage } from "../support/media/images.ts";
+
+// What a start makes of elements, and their limits: test/db/projects/elements.test.ts.
+
+const user = useUser();
+const send = (method: string, id: string, json?: object, headers: Record<string, string> = {}) =>
+  user.call(`/api/elements/${id}`, { method, headers, ...(json ? { json } : {}) });
+
+test("a cast of a character and a place → a frame is made with both; its input says so, and sent again makes the same", async () => {
+  const [photo, view] = [await user.upload(await drawImage()), await user.upload(await drawImage())];
+  const anna = await user.createElement({ name: "Anna", text: "A woman in a red coat", imagePaths: [photo] });
+  const pier = await user.createElement({ kind: "place", name: "The pier", imagePaths: [view] });
+  const filmId = await user.createFilm();
+  expect((await changeFilm(user, filmId, { elementIds: [anna.toUpperCase(), pier] })).elementIds).toEqual([anna, pier]);
+  const projectId = await user.createProject({ filmId });
+  expect((await readProject(user, projectId)).elementIds).toBe(null);
+  const prompt = uniquePrompt("@anna waits on @The pier");
+
+  const estimated = await user.post("/api/projects/generate/first-frame/estimate", { projectId, prompt });
+  const made = await user.finish(await user.start("first-frame", { projectId, prompt }));
+  await download(made);
+  expect(made.input).toMatchObject({
+    prompt: `${prompt.replace("@anna", "Anna").replace("@The", "The")}\n\nAnna: A woman in a red coat`,
+    referenceImagePaths: [photo, view],
+    referenceImagePath: photo,
+    elements: [
+      { elementId: anna, name: "Anna", text: "A woman in a red coat", imagePaths: [photo] },
+      { elementId: pier, name: "The pier", text: "", imagePaths: [view] },
+    ],
+  });
+  expect(made.cost?.atMostMicros).toBe(estimate.parse(dataOf(estimated, 200)).atMostMicros);
+
+  const changed = await send("PATCH", anna, { text: "A woman in a yellow coat" });
+  expect(element.parse(dataOf(changed, 200)).text).toBe("A woman in a yellow coat");
+  const again = await user.start("first-frame", { projectId, ...made.input, model: made.model });
+  expect(again.input).toEqual(made.input);
+  await changeProject(user, projectId, { elementIds: [] });
+  expect((await user.start("first-frame", { projectId, prompt: uniquePrompt("A boat") })).input.elements).toEqual([]);
+});
+
+test("an element changes → its take is outdated and its ETag another; deleted: it says so, and the film has it no more", async () => {
+  const anna = await user.createElement({ text: "Red coat" });
+  const filmId = await user.createFilm();
+  await changeFilm(user, filmId, { elementIds: [anna] });
+  const projectId = await user.createProject({ filmId });
+  const take = await user.finish(await user.start("first-frame", { projectId, prompt: uniquePrompt("A pier") }));
+  const query = new URLSearchParams({ projectId, predictionId: take.predictionId });
+  const look = (tag = "") =>
+    sendToApi(`/api/projects/generate/first-frame?${query}`, { token: user.token, headers: { "if-none-match": tag } });
+  const tags = [(await readReply(await look())).headers.get("etag") ?? ""];
+  for (const [change, changed] of [
+    [() => send("PATCH", anna, { text: "Yellow coat" }), ["text"]],
+    [() => send("PATCH", anna, { text: "Red coat", name: "Anne" }), ["name"]],
+    [() => send("DELETE", anna), ["deleted"]],
+  ] as const) {
+    const unchanged = await look(tags.at(-1));
+    expect([unchanged.status, await unchanged.text()]).toEqual([304, ""]);
+    expect((await change()).status).toBe(200);
+    const { data, headers } = await readReply(await look(tags.at(-1)));
+    expect(data).toMatchObject({ outdated: true, changedElements: [{ elementId: anna, name: "Anna", changed }] });
+    tags.push(headers.get("etag") ?? "");
+  }
+  expect(new Set(tags).size).toBe(4);
+  expect((await readFilm(user, filmId)).elementIds).toEqual([]);
+  expect((await user.read("first-frame", projectId, take.predictionId)).input).toEqual(take.input);
+});
+
+test("POST, GET and PATCH → the element's ETag; PATCH and DELETE with an old one → 412; the list has it", async () => {
+  const created = await user.post("/api/elements", { kind: "prop", name: "Lantern" });
+  const { elementId, updatedAt } = element.parse(dataOf(created, 201));
+  const tag = created.headers.get("etag") ?? "";
+  expect(tag).toBe(`"${updatedAt}"`);
+  expect((await send("GET", elementId)).headers.get("etag")).toBe(tag);
+  const changed = await send("PATCH", elementId, { kind: "style", name: "Light" }, { "if-match": tag });
+  expect(changed.data).toMatchObject({ elementId, kind: "style", name: "Light", text: "", imagePaths: [] });
+  for (const method of ["PATCH", "DELETE"]) {
+    const refused = await send(method, elementId, method === "PATCH" ? { name: "Lamp" } : undefined, {
+      "if-match": tag,
+    });
+    expect([refused.status, refused.error?.code]).toEqual([412, "precondition_failed"]);
+  }
+  const { elements } = elementPage.parse(dataOf(await user.call("/api/elements?limit=1"), 200));
+  expect(elements).toEqual([changed.data]);
+});
+
+test.each([
+  ["nine images", { imagePaths: Array.from({ length: 9 }, (_, i) => `projects/${i}.png`) }, "imagePaths"],
+  ["an image twice", { imagePaths: ["projects/a.png", "projects/a.png"] }, "imagePaths"],
+  ["an @ in its name", { name: "An@na" }, "name"],
+  ["a text of 1,001 characters", { text: "a".repeat(1001) }, "text"],
+  ["another kind", { kind: "hero" }, "kind"],
+])("an element with %s → 400, which names the field", async (_what, fields, name) => {
+  const { status, error } = await user.post("/api/elements", { kind: "character", name: "Anna", ...fields });
+  expect([status, error?.details?.[0]?.path]).toEqual([400, name]);
+});

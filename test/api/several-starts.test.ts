@@ -1,0 +1,66 @@
+import { beforeAll, expect, test } from "vitest";
+import { filmEstimate, startedFilm } from "../../shared/contract/films.ts";
+import { startedPrediction } from "../../shared/contract/predictions.ts";
+import { dataOf, type Reply } from "../support/api/envelope.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { signUp, type User } from "../support/api/user.ts";
+
+// Order, seeds, budgets, keys and limits of several starts: test/db/predictions/several-starts.test.ts.
+
+let user: User;
+let projectId: string;
+beforeAll(async () => {
+  user = await signUp();
+  projectId = await user.createProject();
+});
+
+const START = "/api/projects/generate/first-frame";
+const startedBy = (reply: Reply) => startedPrediction.parse(dataOf(reply, 202));
+
+test("count 3 → the first take with all three; repeated after their end → each with its file", async () => {
+  const body = { projectId, prompt: uniquePrompt(), count: 3 };
+  const headers = { "idempotency-key": crypto.randomUUID() };
+  const reply = await user.post(START, body, headers);
+  const { predictions = [], ...first } = startedBy(reply);
+  expect(first).toEqual(predictions[0]);
+  expect(new Set(predictions.map(({ predictionId }) => predictionId)).size).toBe(3);
+  expect(reply.headers.get("location")).toContain(first.predictionId);
+  const ended = await Promise.all(predictions.map(user.finish));
+  expect(ended.map(({ status }) => status)).toEqual(["succeeded", "succeeded", "succeeded"]);
+  const again = startedBy(await user.post(START, body, headers)).predictions ?? [];
+  expect(again.map(({ output }) => output?.path)).toEqual(ended.map(({ output }) => output?.path));
+});
+
+test("without count → the answer has no predictions; count 0, 9 or 1.5 → 400 that names it", async () => {
+  const { data } = await user.post(START, { projectId, prompt: uniquePrompt("[[fault:rejected]]") });
+  expect(Object(data)).not.toHaveProperty("predictions");
+  for (const count of [0, 9, 1.5]) {
+    const { status, error } = await user.post(START, { projectId, count });
+    expect([status, error?.code, error?.details?.[0]?.path]).toEqual([400, "invalid_request", "count"]);
+  }
+});
+
+test("a film → its estimate names what cannot start, a start of all is refused, one of the others starts them", async () => {
+  const filmId = await user.createFilm();
+  const ready = await user.createProject({ filmId });
+  const bare = await user.createProject({ filmId });
+  await user.finish(await user.start("first-frame", { projectId: ready }));
+  const path = `/api/films/${filmId}/generate/video`;
+  const estimate = filmEstimate.parse(dataOf(await user.call(`${path}/estimate`, { method: "POST" }), 200));
+  expect(estimate.shots.map((shot) => [shot.projectId, shot.error?.code])).toEqual([
+    [ready, undefined],
+    [bare, "frame_not_ready"],
+  ]);
+  const refused = await user.post(path, {});
+  expect([refused.status, refused.error?.code]).toEqual([409, "frame_not_ready"]);
+  expect(refused.error?.message).toContain("shot 2.");
+  const { predictions } = startedFilm.parse(dataOf(await user.post(path, { projectIds: [ready] }), 202));
+  expect(predictions.map((one) => [one.projectId, one.step, one.cost?.atMostMicros])).toEqual([
+    [ready, "video", estimate.atMostMicros],
+  ]);
+});
+
+test("a step that there is not → 404", async () => {
+  const { status, error } = await user.post(`/api/films/${crypto.randomUUID()}/generate/middle-frame`, {});
+  expect([status, error?.code]).toEqual([404, "not_found"]);
+});

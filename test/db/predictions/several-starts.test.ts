@@ -1,0 +1,271 @@
+import postgres from "postgres";
+import { beforeEach, describe, expect, test } from "vitest";
+import { readRow } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
+import { addWorld, type Row, seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { setSettings } from "../../support/database/settings.ts";
+import { untilSomebodyWaits } from "../../support/database/waiting.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// Several takes of a step, and what the shots of a film lack: all or none. A first frame by the default model costs 67,000 micro-dollars.
+
+const FRAME = 67_000;
+const SEEDED = "black-forest-labs/flux-2-pro"; // takes a seed
+const db = useDatabase();
+const world = useWorld(db);
+beforeEach(async () => {
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets",
+  );
+});
+
+type Made = Row & { id: string; project_id: string; input: Record<string, unknown> };
+type Several = { prediction: Made; predictions: Made[]; replayed: boolean; rate: Row };
+type Fields = Record<string, string | number | object | null>;
+const FRAMES = { step: "first-frame" };
+const asked = (fields: Fields = {}) => ({ project_id: world.project, ...FRAMES, ...fields });
+const start = (fields: Fields = {}) => call<Several>(db, world.owner, "start_prediction", asked(fields));
+const estimate = async (fields: Fields = {}) =>
+  (await call<{ estimate: Row }>(db, world.owner, "estimate_prediction", asked(fields))).estimate;
+const key = (letter = "a") => ({ idempotency_key: letter, request_hash: letter.repeat(64) });
+const budget = (micros: number) =>
+  db.sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${world.owner}, ${micros})`;
+/** What the owner has: predictions, what they hold, submits of the ledger, tokens of starts that are taken. */
+async function has() {
+  const [row] = await db.sql`
+    select (select count(*)::int from keyframe.predictions where owner_id = ${world.owner}) as predictions,
+      (select coalesce(sum(held_micros), 0)::int from keyframe_private.costs where owner_id = ${world.owner}) as held,
+      (select count(*)::int from keyframe_private.provider_submits where owner_id = ${world.owner}) as submits`;
+  return row;
+}
+const NOTHING = { predictions: 0, held: 0, submits: 0 };
+const idsOf = (rows: { id: string }[]) => rows.map(({ id }) => id);
+
+describe("count takes of a step", () => {
+  test("three, with two slots → the first of them and all in order; two are admitted, the third waits", async () => {
+    await setSettings(db.sql, { max_active_per_owner: 2 });
+    const { prediction, predictions } = await start({ count: 3 });
+    expect(prediction).toEqual(predictions[0]);
+    expect(predictions.map(({ queue_position }) => queue_position)).toEqual([0, 0, 1]);
+    const line = await db.sql<{ id: string }[]>`
+      select id from keyframe.predictions where project_id = ${world.project} order by created_at`;
+    expect(idsOf(predictions)).toEqual(idsOf(line));
+    expect(await has()).toEqual({ predictions: 3, held: 3 * FRAME, submits: 3 });
+  });
+
+  test("with a seed → each has the next one; without → none; one → it alone", async () => {
+    const seeded = await start({ model: SEEDED, input: { seed: 7 }, count: 3 });
+    expect(seeded.predictions.map(({ input }) => input.seed)).toEqual([7, 8, 9]);
+    expect((await start({ model: SEEDED, count: 2 })).predictions.map(({ input }) => input.seed)).toEqual([
+      undefined,
+      undefined,
+    ]);
+    const one = await start({ count: 1 });
+    expect(one.predictions).toEqual([one.prediction]);
+    expect((await start()).predictions).toBeNull();
+  });
+
+  test("an estimate → what all cost, and whether the budget has room for all", async () => {
+    await budget(3 * FRAME);
+    expect(await estimate({ count: 3 })).toMatchObject({
+      estimateMicros: 3 * FRAME,
+      atMostMicros: 3 * FRAME,
+      withinBudget: true,
+    });
+    expect(await estimate({ count: 4 })).toMatchObject({ availableMicros: 3 * FRAME, withinBudget: false });
+  });
+
+  test.each<[string, Fields, string]>([
+    ["0", { count: 0 }, "invalid_request"],
+    ["9", { count: 9 }, "invalid_request"],
+    [
+      "takes of which the last has a seed that is too high",
+      { model: SEEDED, input: { seed: 2147483646 }, count: 3 },
+      "unsupported_input",
+    ],
+    ["takes of a video without a first frame", { step: "video", count: 2 }, "frame_not_ready"],
+  ])("%s → the start and its estimate are refused, nothing is started", async (_what, fields, code) => {
+    expect([await codeOf(estimate(fields)), await codeOf(start(fields))]).toEqual([code, code]);
+    expect(await has()).toEqual(NOTHING);
+  });
+
+  test("a budget for fewer → refused with what all would cost, nothing is held, and the event says so", async () => {
+    await budget(2 * FRAME);
+    const { message, hint } = await refusalOf(start({ count: 3 }));
+    expect([message, JSON.parse(hint ?? "")]).toMatchObject([
+      "budget_exceeded",
+      { estimateMicros: 3 * FRAME, availableMicros: 2 * FRAME, heldMicros: 0 },
+    ]);
+    expect(await has()).toEqual(NOTHING);
+    const events =
+      await db.sql`select from keyframe.webhook_events where owner_id = ${world.owner} and type = 'budget.exhausted'`;
+    expect(events).toHaveLength(1);
+  });
+
+  test("200 starts of 1 to 8 takes at once against a budget for 30 → each whole or not at all, and never a take too many", async () => {
+    await budget(30 * FRAME);
+    const counts = Array.from({ length: 200 }, (_, at) => 1 + (at % 8));
+    const answers = await Promise.allSettled(counts.map((count) => start({ count })));
+    const started = answers.flatMap((answer, at) => {
+      if (answer.status === "fulfilled") expect(answer.value.predictions).toHaveLength(counts[at] ?? 0);
+      return answer.status === "fulfilled" ? answer.value.predictions : [];
+    });
+    expect(new Set(idsOf(started)).size).toBe(30); // those of one take fill what is left
+    expect(await has()).toEqual({ predictions: 30, held: 30 * FRAME, submits: 30 });
+  });
+
+  test("its connection is killed while it starts → none is there; the same key again → all", async () => {
+    // In one message, so that nothing is left to send to the connection that is gone.
+    const own = postgres(db.url, { max: 1, onnotice: () => undefined });
+    const args = `'${world.project}', 'first-frame', count => 8, idempotency_key => 'a', request_hash => '${"a".repeat(64)}'`;
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.take_lock('slots', ${world.owner})`;
+      const killed = own
+        .unsafe(`
+          begin;
+          select set_config('request.jwt.claims', '{"sub": "${world.owner}", "role": "authenticated"}', true);
+          select keyframe.start_prediction(${args});
+          commit`)
+        .catch(({ code }: { code: string }) => code);
+      await untilSomebodyWaits(db.sql);
+      await db.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      expect(["57P01", "CONNECTION_CLOSED"]).toContain(await killed);
+    });
+    await own.end({ timeout: 1 });
+    expect(await has()).toEqual(NOTHING);
+    expect(await start({ count: 8, ...key() })).toMatchObject({ replayed: false });
+    expect(await has()).toEqual({ predictions: 8, held: 8 * FRAME, submits: 8 });
+  });
+
+  test("repeated with its key, 20 times at once and after some were deleted → those that are left; none is left → not_found", async () => {
+    const again = () => start({ count: 3, ...key() });
+    const answers = await Promise.all(Array.from({ length: 20 }, again));
+    const ids = idsOf(answers[0]?.predictions ?? []);
+    expect(new Set(answers.map(({ predictions }) => String(idsOf(predictions))))).toEqual(new Set([String(ids)]));
+    expect(await has()).toMatchObject({ predictions: 3 });
+    const remove = (id: string | undefined) => db.sql`delete from keyframe.predictions where id = ${id ?? ""}`;
+    await remove(ids[0]);
+    const { prediction, predictions, replayed } = await again();
+    expect([prediction.id, idsOf(predictions), replayed]).toEqual([ids[1], ids.slice(1), true]);
+    await Promise.all([remove(ids[1]), remove(ids[2])]);
+    expect(await codeOf(again())).toBe("not_found");
+  });
+
+  test("more than are left of the rate limit → refused for as long as all need; a take costs what a start costs", async () => {
+    await db.sql`update keyframe_private.rate_limits set capacity = 10, per_second = 0.1 where route_class = 'generate'`;
+    const { rate } = await start({ count: 8 });
+    expect(rate.remaining).toBe(2);
+    const { message, hint } = await refusalOf(start({ count: 8 }));
+    expect(message).toBe("rate_limited");
+    expect(JSON.parse(hint ?? "").wait_seconds).toBeGreaterThan(10);
+    expect((await start({ count: 2 })).rate.remaining).toBe(0);
+    expect(await has()).toMatchObject({ predictions: 10 });
+    await db.sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 1 where route_class = 'generate'`;
+  });
+});
+
+describe("what the shots of a film lack", () => {
+  let film: string;
+  let shots: string[];
+  const filmOf = async (count: number) => {
+    film = (await call<{ film: { id: string } }>(db, world.owner, "create_film", { title: "The pier" })).film.id;
+    shots = [];
+    while (shots.length < count) {
+      const made = { title: "Shot", text_prompt: `Pier ${shots.length}`, film_id: film };
+      shots.push((await call<{ project: { id: string } }>(db, world.owner, "create_project", made)).project.id);
+    }
+  };
+  const fill = (at: number, status: "succeeded" | "processing" | "failed", hidden = false) =>
+    seedPrediction(db.sql, { owner: world.owner, project: shots[at] ?? "" }, { status, columns: { hidden } });
+  const startFilm = (fields: Fields = {}, owner = world.owner) =>
+    call<Several>(db, owner, "start_film", { film_id: film, ...FRAMES, ...fields });
+  const estimateFilm = async (fields: Fields = {}) =>
+    (
+      await call<{ estimate: Row & { shots: Row[] } }>(db, world.owner, "estimate_film", {
+        film_id: film,
+        ...FRAMES,
+        ...fields,
+      })
+    ).estimate;
+  const projectsOf = ({ predictions }: Several) => predictions.map(({ project_id }) => project_id);
+  beforeEach(() => filmOf(5));
+
+  test("shots with a take, a running, a failed and a hidden run → the last two and one without start, in the film's order", async () => {
+    await fill(0, "succeeded");
+    await fill(1, "processing");
+    await fill(2, "failed");
+    await fill(3, "succeeded", true);
+    const order = shots.toReversed();
+    await call(db, world.owner, "update_film", { film_id: film, project_ids: order });
+    const missing = [shots[4], shots[3], shots[2]];
+    const { shots: priced, ...amounts } = await estimateFilm();
+    expect(priced.map(({ projectId, estimateMicros, error }) => [projectId, estimateMicros, error])).toEqual(
+      missing.map((id) => [id, FRAME, null]),
+    );
+    expect(amounts).toMatchObject({ estimateMicros: 3 * FRAME, atMostMicros: 3 * FRAME, withinBudget: true });
+    const before = await has();
+    const started = await startFilm();
+    expect(projectsOf(started)).toEqual(missing);
+    expect(started.predictions.map(({ input }) => input.prompt)).toEqual(["Pier 4", "Pier 3", "Pier 2"]);
+    expect(await has()).toMatchObject({ predictions: before?.predictions + 3, held: 3 * FRAME });
+    expect(projectsOf(await startFilm())).toEqual([]); // they are running now
+  });
+
+  test("shots that cannot start → refused before anything is held, named by their places; without them the others start", async () => {
+    for (const at of [0, 2, 4]) await fill(at, "succeeded");
+    const videos = { step: "video" };
+    const { shots: priced, ...amounts } = await estimateFilm(videos);
+    expect(priced.map(({ error }) => Object(error).code)).toEqual([
+      undefined,
+      "frame_not_ready",
+      undefined,
+      "frame_not_ready",
+      undefined,
+    ]);
+    const before = await has();
+    const { message, detail } = await refusalOf(startFilm(videos));
+    expect([message, detail]).toEqual(["frame_not_ready", expect.stringMatching(/shot 2, 4\..*first frame/)]);
+    expect(await has()).toEqual(before);
+    const able = { ...videos, project_ids: [shots[0], shots[2], shots[4]] as string[] };
+    expect(projectsOf(await startFilm(able))).toEqual(able.project_ids);
+    expect((await has())?.held).toBe(amounts.atMostMicros);
+  });
+
+  test("a budget for all but one → none starts; 20 requests at once with other keys → each shot starts once", async () => {
+    await budget(5 * FRAME - 1);
+    expect(await codeOf(startFilm())).toBe("budget_exceeded");
+    expect(await has()).toEqual(NOTHING);
+    await db.sql`update keyframe_private.owner_budgets set month_micros = ${5 * FRAME}`;
+    // Otherwise the token makes them take turns.
+    await db.sql`delete from keyframe_private.rate_limits where route_class = 'generate'`;
+    const answers = await Promise.all([..."01234567890123456789"].map((one) => startFilm(key(one))));
+    await db.sql`insert into keyframe_private.rate_limits (route_class, capacity, per_second) values ('generate', 1000000, 1)`;
+    expect(answers.filter(({ replayed }) => !replayed).flatMap(projectsOf)).toEqual(shots);
+    expect(new Set(answers.filter(({ replayed }) => replayed).map(({ predictions }) => predictions.length))).toEqual(
+      new Set([0, 5]),
+    );
+    expect(await has()).toEqual({ predictions: 5, held: 5 * FRAME, submits: 5 });
+  });
+
+  test("another's film, or a shot of another film → not_found, and nothing starts", async () => {
+    const other = await addWorld(db);
+    expect(await codeOf(startFilm({}, other.owner))).toBe("not_found");
+    expect(await codeOf(startFilm({ project_ids: [shots[0], world.project] }))).toBe("not_found");
+    expect(await has()).toEqual(NOTHING);
+  });
+
+  test("63 shots → 60 start at once, for 60 tokens; then the other three", async () => {
+    await filmOf(63);
+    await db.sql`update keyframe_private.rate_limits set capacity = 70, per_second = 0.001 where route_class = 'generate'`;
+    const first = await startFilm();
+    expect([projectsOf(first), first.rate.remaining]).toEqual([shots.slice(0, 60), 10]);
+    const rest = await startFilm();
+    expect([projectsOf(rest), rest.rate.remaining]).toEqual([shots.slice(60), 7]);
+    await db.sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 1 where route_class = 'generate'`;
+    expect(await readRow(db.sql, first.predictions[0]?.id ?? "")).toMatchObject({ status: "queued" });
+  });
+});

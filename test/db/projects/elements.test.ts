@@ -1,0 +1,309 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addWorld, type Input, seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addReference, start, type Wanted } from "../../support/database/user.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// Elements: characters, places, props and styles that return, and what starts make of them.
+const db = useDatabase();
+const world = useWorld(db);
+let film: string;
+beforeEach(async () => {
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 1000`;
+  film = (await call<{ film: { id: string } }>(db, world.owner, "create_film", { title: "The pier" })).film.id;
+  await change("update_project", { project_id: world.project, changes: { film_id: film } });
+});
+
+type Element = { id: string; name: string; text: string; image_paths: string[]; updated_at: string };
+type Found = { outdated: boolean; changed_elements: object[]; input: Input };
+
+const change = (name: string, args: Parameters<typeof call>[3], owner = world.owner) =>
+  call<object>(db, owner, name, args);
+const add = async (name: string, fields: Partial<Element> = {}, owner = world.owner) =>
+  (await call<{ element: Element }>(db, owner, "create_element", { kind: "character", name, ...fields })).element;
+const edit = async (id: string, changes: object, more: Record<string, object> = {}) =>
+  (await call<{ element: Element }>(db, world.owner, "update_element", { element_id: id, changes, ...more })).element;
+const remove = (id: string) => change("delete_element", { element_id: id });
+const cast = (...ids: string[]) => change("update_film", { film_id: film, changes: { element_ids: ids } });
+const ofProject = (ids: string[] | null) =>
+  change("update_project", { project_id: world.project, changes: { element_ids: ids } });
+const begin = async (input: Record<string, unknown> = {}, more: Wanted = {}) =>
+  (await start(db, world, { input, ...more })).prediction.input;
+const refused = async (input: Record<string, unknown>, more: Wanted = {}) => {
+  const { message, detail } = await refusalOf(start(db, world, { input, ...more }));
+  return `${message}: ${detail}`;
+};
+const namesIn = ({ elements = [] }: Input) => elements.map(({ name }) => name);
+const upload = (owner = world.owner) => addReference(db, owner);
+const removals = async () =>
+  (await db.sql`select bucket || '/' || name as path from keyframe_private.file_removals`).map(({ path }) => path);
+const listsOf = async () => {
+  const [row] = await db.sql`
+    select f.element_ids as film, p.element_ids as project from keyframe.films f join keyframe.projects p on p.film_id = f.id
+    where f.id = ${film}`;
+  return row;
+};
+
+describe("an element", () => {
+  test("created, changed and read → its fields and its images in order; each change moves its version, none does not", async () => {
+    const [one, two] = [await upload(), await upload()];
+    const made = await add("Anna", { text: "Red coat", image_paths: [two, one] });
+    expect(made).toMatchObject({ name: "Anna", text: "Red coat", image_paths: [two, one] });
+    const versions = [made.updated_at];
+    const edits = [
+      () => edit(made.id, { name: "Anne" }),
+      () => edit(made.id, {}, { image_paths: [one] }),
+      () => edit(made.id, { text: "" }, { image_paths: [] }),
+    ];
+    for (const one of edits) versions.push((await one()).updated_at);
+    expect([...new Set(versions)].toSorted()).toEqual(versions);
+    const same = await edit(made.id, { name: "Anne" }, { image_paths: [] });
+    expect(same).toMatchObject({ name: "Anne", text: "", image_paths: [], updated_at: versions.at(-1) });
+    const stale = { versions: [new Date(versions[0] ?? "").toISOString()] };
+    expect(await codeOf(edit(made.id, { name: "Ann" }, stale))).toBe("precondition_failed");
+    expect(await codeOf(change("delete_element", { element_id: made.id, ...stale }))).toBe("precondition_failed");
+  });
+
+  test("the five hundred and first → refused", async () => {
+    await db.sql`
+      insert into keyframe.elements (owner_id, kind, name) select ${world.owner}, 'prop', 'p' || i from generate_series(1, 500) i`;
+    expect((await refusalOf(add("Anna"))).detail).toBe("You have 500 elements already. Delete one first.");
+    await add("Anna", {}, (await addWorld(db)).owner);
+  });
+
+  test("another user's image or element, or one that never was → not_found, and nothing is kept", async () => {
+    const other = await addWorld(db);
+    const theirs = await add("Anna", { image_paths: [await upload(other.owner)] }, other.owner);
+    expect(await codeOf(add("Anna", { image_paths: theirs.image_paths }))).toBe("not_found");
+    for (const id of [theirs.id, crypto.randomUUID()]) {
+      expect(await codeOf(cast(id))).toBe("not_found");
+      expect(await codeOf(ofProject([id]))).toBe("not_found");
+      expect(await refused({ elementIds: [id] })).toBe(
+        `not_found: There is no element of yours with the elementId ${id}.`,
+      );
+      expect(await codeOf(edit(id, { name: "x" }))).toBe("not_found");
+      expect(await codeOf(remove(id))).toBe("not_found");
+    }
+    const straight = (sql: string) => db.asUser(world.owner, (user) => user.unsafe(sql));
+    expect(await straight("select * from keyframe.elements union all select e.* from keyframe.elements e")).toEqual([]);
+    expect(await straight("select * from keyframe.element_images")).toEqual([]);
+    const direct = `update keyframe.films set element_ids = '{${theirs.id}}' where id = '${film}'`;
+    expect(await codeOf(straight(direct))).toBe("not_found");
+    expect(await listsOf()).toEqual({ film: [], project: null });
+  });
+
+  test("an image of an element → kept from removal; replaced, or deleted with it → removed, unless something else uses it", async () => {
+    const [own, shared, replaced] = [await upload(), await upload(), await upload()];
+    await db.sql`update keyframe.projects set reference_image_path = ${shared} where id = ${world.project}`;
+    const { id } = await add("Anna", { image_paths: [own, shared, replaced] });
+    await db.sql`update storage.objects set created_at = now() - interval '1 year'`;
+    await db.sql`select keyframe_private.queue_unused_references()`;
+    const listed = async (path: string) => (await removals()).includes(path);
+    expect([await listed(own), await listed(replaced)]).toEqual([false, false]);
+    await edit(id, {}, { image_paths: [shared, own] });
+    expect([await listed(own), await listed(shared), await listed(replaced)]).toEqual([false, false, true]);
+    await remove(id);
+    expect([await listed(own), await listed(shared)]).toEqual([true, false]);
+  });
+
+  test("deleted → it leaves films and projects, whose versions move; what it made stays explained, with its images", async () => {
+    const path = await upload();
+    const [anna, tom] = [await add("Anna", { text: "Red coat", image_paths: [path] }), await add("Tom")];
+    await cast(anna.id, tom.id);
+    await ofProject([anna.id]);
+    const { prediction } = await start(db, world);
+    const before = await db.sql`select updated_at from keyframe.films where id = ${film}`;
+    await remove(anna.id);
+    expect(await listsOf()).toEqual({ film: [tom.id], project: [] });
+    expect(await db.sql`select updated_at from keyframe.films where id = ${film}`).not.toEqual(before);
+    const [kept] = await db.sql`select input from keyframe.predictions where id = ${prediction.id}`;
+    expect(kept?.input.elements).toMatchObject([
+      { elementId: anna.id, name: "Anna", text: "Red coat", imagePaths: [path] },
+    ]);
+    expect(await removals()).not.toContain(path);
+  });
+
+  test("the account is deleted → its elements are, and their images are removed", async () => {
+    const path = await upload();
+    await cast((await add("Anna", { image_paths: [path] })).id);
+    await db.sql`delete from auth.users where id = ${world.owner}`;
+    expect(await db.sql`select from keyframe.elements where owner_id = ${world.owner}`).toEqual([]);
+    expect(await removals()).toContain(path);
+  });
+});
+
+describe("a start", () => {
+  let anna: Element;
+  let tom: Element;
+  let harbour: Element;
+  beforeEach(async () => {
+    anna = await add("Anna", { text: "A woman of 30\nin a red coat", image_paths: [await upload(), await upload()] });
+    tom = await add("Tom", { text: "A sailor", image_paths: [await upload()] });
+    harbour = await add("Old Harbour", { image_paths: [await upload()] });
+  });
+
+  test("with a cast → texts in the prompt, images among the references, and a record of each with its version", async () => {
+    await cast(tom.id, anna.id, harbour.id);
+    const own = await upload();
+    const input = await begin({ prompt: "They meet", referenceImagePaths: [own, ...tom.image_paths] });
+    expect(input.prompt).toBe("They meet\n\nTom: A sailor\nAnna: A woman of 30\nin a red coat");
+    expect(input.referenceImagePaths).toEqual([own, ...tom.image_paths, ...anna.image_paths, ...harbour.image_paths]);
+    expect(input.elements).toEqual(
+      [tom, anna, harbour].map(({ id, name, text, image_paths, updated_at }) => ({
+        ...{ elementId: id, name, text, imagePaths: image_paths },
+        updatedAt: new Date(updated_at).toISOString(),
+      })),
+    );
+    const used =
+      await db.sql`select count(*)::int from keyframe_private.prediction_images where path = any (${anna.image_paths})`;
+    expect(used).toEqual([{ count: 2 }]);
+  });
+
+  test("elementIds of a start, a project and a film → the first that there is; empty: none", async () => {
+    expect(await begin()).not.toHaveProperty("elements");
+    await cast(anna.id, tom.id);
+    expect(namesIn(await begin())).toEqual(["Anna", "Tom"]);
+    await ofProject([tom.id]);
+    expect(namesIn(await begin({ elementIds: null }))).toEqual(["Tom"]);
+    expect(namesIn(await begin({ elementIds: [harbour.id] }))).toEqual(["Old Harbour"]);
+    expect(await begin({ elementIds: [], prompt: "A sign: @harbour" })).toMatchObject({ prompt: "A sign: @harbour" });
+    await ofProject([]);
+    expect(await begin()).not.toHaveProperty("elements");
+    await ofProject(null);
+    expect(namesIn(await begin())).toEqual(["Anna", "Tom"]);
+  });
+
+  test("@name → that element alone of the cast, beside those of the start or the project; its name stays in the prompt", async () => {
+    await cast(anna.id, tom.id, harbour.id);
+    const prompt = "In @old harbour, @TOM's boat; mail a@b.example @ noon";
+    const input = await begin({ prompt });
+    expect(namesIn(input)).toEqual(["Old Harbour", "Tom"]);
+    expect(input.prompt).toBe("In Old Harbour, Tom's boat; mail a@b.example @ noon\n\nTom: A sailor");
+    expect(namesIn(await begin({ prompt, elementIds: [anna.id] }))).toEqual(["Anna", "Old Harbour", "Tom"]);
+    await ofProject([anna.id]);
+    expect(namesIn(await begin({ prompt: "@Tom" }))).toEqual(["Anna", "Tom"]);
+  });
+
+  test("the longest name that fits → that element; one that goes on with a letter → refused, without a word of the prompt", async () => {
+    const old = await add("Old");
+    await cast(old.id, harbour.id, tom.id);
+    expect(namesIn(await begin({ prompt: "@Old Harbour and @old boats" }))).toEqual(["Old Harbour", "Old"]);
+    expect(await refused({ prompt: "@Old boats and @Tommy" })).toBe(
+      "invalid_request: The @ at character 16 of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.",
+    );
+  });
+
+  test("without a cast → an @ in a prompt is a letter as any other", async () => {
+    expect(await begin({ prompt: "A sign: @harbour" })).toMatchObject({ prompt: "A sign: @harbour" });
+  });
+
+  test("a video that starts at a frame → the texts of its cast; the images only of elements that the start names", async () => {
+    await seedPrediction(db.sql, world, { status: "succeeded" });
+    await cast(anna.id, tom.id);
+    const more = { step: "video", model: "kwaivgi/kling-v3-omni-video" };
+    expect(await begin({}, more)).toMatchObject({
+      referenceImagePaths: [],
+      prompt: expect.stringContaining("Tom: A sailor"),
+    });
+    const named = await begin({ elementIds: [tom.id] }, more);
+    expect(named.referenceImagePaths).toEqual(tom.image_paths);
+    const without = { ...more, model: "kwaivgi/kling-v2.1" };
+    expect(await refused({ elementIds: [tom.id] }, without)).toMatch(
+      /^unsupported_input: kwaivgi\/kling-v2.1 takes 0 reference images, and 1 would be sent, the images of its elements among them: use fewer elements\./,
+    );
+  });
+
+  test("more than a model or a start takes → refused, with how many; nothing is reserved", async () => {
+    const one = { model: "black-forest-labs/flux-kontext-pro" };
+    expect(await refused({ elementIds: [anna.id] }, one)).toContain("takes 1 reference images, and 2 would be sent");
+    const long = await Promise.all(Array.from({ length: 5 }, (_, i) => add(`Long ${i}`, { text: "a".repeat(1000) })));
+    expect(await refused({ elementIds: long.map(({ id }) => id), prompt: "b" })).toMatch(
+      /^unsupported_input: The prompt has 5047 characters with the texts of its 5 elements, and at most 4000 are taken\./,
+    );
+    const many = await Promise.all(Array.from({ length: 21 }, (_, i) => add(`Many ${i}`)));
+    await cast(...many.map(({ id }) => id));
+    expect(await refused({})).toMatch(/^invalid_request: A start takes at most 20 elements, and 21 would be used\./);
+    expect(await codeOf(cast(...Array.from({ length: 51 }, () => anna.id)))).toBe("invalid_request");
+    expect(await codeOf(cast(anna.id, anna.id))).toBe("invalid_request");
+    expect(await db.sql`select from keyframe_private.provider_submits where owner_id = ${world.owner}`).toEqual([]);
+  });
+
+  test("an estimate → of the same input: the images of the elements are priced, as in what the start reserves", async () => {
+    await cast(anna.id, tom.id);
+    const model = "black-forest-labs/flux-2-pro"; // by megapixels of its images
+    const args = { project_id: world.project, step: "first-frame", model };
+    type Estimated = { estimate: { estimateMicros: number } };
+    const estimate = async (input: object) =>
+      (await call<Estimated>(db, world.owner, "estimate_prediction", { ...args, input })).estimate.estimateMicros;
+    const [none, all] = [await estimate({ elementIds: [] }), await estimate({})];
+    expect(all - none).toBe(3 * 15_000);
+    const { prediction } = await start(db, world, { model });
+    const [held] =
+      await db.sql`select most_micros::int from keyframe_private.provider_submits where prediction_id = ${prediction.id}`;
+    expect(held).toEqual({ most_micros: all });
+  });
+
+  test("the input of an answer sent again → the same input, also when an element has changed or is deleted since", async () => {
+    await cast(anna.id, harbour.id);
+    const input = await begin({ prompt: "At @Old Harbour stands @Anna" });
+    await edit(anna.id, { text: "Yellow coat" });
+    await remove(harbour.id);
+    expect(await begin(input)).toEqual(input);
+    const nothing = await begin({ elementIds: [] });
+    expect(await begin({ ...nothing, elements: [] })).toEqual(nothing); // as the API answers
+    expect(namesIn(await begin({ ...input, prompt: "Nobody" }))).toEqual(["Old Harbour"]);
+    expect(await refused({ ...input, elementIds: [anna.id] })).toContain("Send elementIds or elements, not both.");
+  });
+
+  test.each<[string, (record: object) => unknown]>([
+    ["no list", () => "Anna"],
+    ["an entry that is no object", () => [1]],
+    ["no name", (record) => [{ ...record, name: undefined }]],
+    ["another id", (record) => [{ ...record, elementId: "Anna" }]],
+    ["a time that is none", (record) => [{ ...record, updatedAt: "infinity" }]],
+    ["a path that is none", (record) => [{ ...record, imagePaths: ["/etc/passwd"] }]],
+    ["21 entries", (record) => Array(21).fill(record)],
+  ])("elements with %s → invalid_request", async (_what, make) => {
+    const { elements = [], ...input } = await begin({ elementIds: [anna.id] });
+    expect(await codeOf(start(db, world, { input: { ...input, elements: make({ ...elements[0] }) } }))).toBe(
+      "invalid_request",
+    );
+  });
+
+  test("an element that changes → its takes are outdated, with what changed; back as it was, or only its kind → they are not", async () => {
+    await cast(anna.id, tom.id);
+    const take = await seedPrediction(db.sql, world, { status: "succeeded", input: await begin() });
+    const read = async () => {
+      const args = { project_id: world.project, step: "first-frame", prediction_id: take.id };
+      const { prediction } = await call<{ prediction: Found }>(db, world.owner, "read_prediction", args);
+      return [prediction.outdated, prediction.changed_elements];
+    };
+    expect(await read()).toEqual([false, []]);
+    await edit(anna.id, { name: "Anne", text: "Yellow coat" });
+    await edit(tom.id, {}, { image_paths: [] });
+    expect(await read()).toEqual([
+      true,
+      [
+        { elementId: anna.id, name: "Anna", changed: ["name", "text"] },
+        { elementId: tom.id, name: "Tom", changed: ["imagePaths"] },
+      ],
+    ]);
+    await edit(anna.id, { name: anna.name, text: anna.text, kind: "style" });
+    await edit(tom.id, {}, { image_paths: tom.image_paths });
+    expect(await read()).toEqual([false, []]);
+    await remove(tom.id);
+    expect(await read()).toEqual([true, [{ elementId: tom.id, name: "Tom", changed: ["deleted"] }]]);
+  });
+
+  test("a model that goes away while its prediction waits → the next one gets the same elements", async () => {
+    await cast(tom.id);
+    const { prediction } = await start(db, world, { model: null });
+    const [moved] = await db.sql`
+      select keyframe_private.resolve_input(p.input, o, m) as input from keyframe.predictions p
+      join keyframe.projects o on o.id = p.project_id join keyframe.models m on m.step = p.step and m.model = 'bytedance/seedream-4'
+      where p.id = ${prediction.id}`;
+    const { prompt, elements, referenceImagePaths } = prediction.input;
+    expect(moved?.input).toMatchObject({ prompt, elements, referenceImagePaths });
+  });
+});

@@ -1,0 +1,195 @@
+import { createHash } from "node:crypto";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// Links to films. Over HTTP, and what an attacker tries: test/security/shared-films.test.ts.
+
+type Share = { id: string; film_id: string; created_at: string; expires_at: string | null };
+type Created = { share: Share; token: string; replayed: boolean };
+type Shot = { title: string; video: object | null };
+type Shared = { owner_id: string; title: string; rate: null; shots: Shot[] };
+
+const db = useDatabase();
+let world: World;
+let film: string;
+beforeEach(async () => {
+  world = await addWorld(db);
+  film = await addFilm();
+});
+
+const addFilm = async (owner = world.owner) =>
+  (await call<{ film: { id: string } }>(db, owner, "create_film", { title: "The pier" })).film.id;
+const addShot = async (title: string) => {
+  const args = { title, text_prompt: `A secret prompt of ${title}`, film_id: film };
+  return (await call<{ project: { id: string } }>(db, world.owner, "create_project", args)).project.id;
+};
+const addVideo = async (project: string, columns = {}) =>
+  (await seedPrediction(db.sql, { ...world, project }, { status: "succeeded", step: "video", columns })).id;
+const share = (args: Record<string, string | Date> = {}, owner = world.owner) =>
+  call<Created>(db, owner, "share_film", { film_id: film, ...args });
+const sharesOf = async (owner = world.owner) =>
+  (await call<{ shares: Share[] }>(db, owner, "list_film_shares", { film_id: film })).shares;
+const revoke = (share_id: string, owner = world.owner) =>
+  call<{ share: Share }>(db, owner, "revoke_film_share", { film_id: film, share_id });
+
+const hashOf = (token: string) => createHash("sha256").update(token).digest("hex");
+const open = (token: string) =>
+  db.as({ role: "service_role" }, async (sql) => {
+    const [row] = await sql<{ answer: Shared }[]>`select keyframe_worker.read_shared_film(${hashOf(token)}) as answer`;
+    if (!row) throw new Error("read_shared_film gave no row.");
+    return row.answer;
+  });
+const videosIn = async (token: string) => (await open(token)).shots.map(({ video }) => Object(video).path ?? null);
+const later = (ms: number) => new Date(Date.now() + ms);
+
+describe("an open link", () => {
+  test("→ the film's title, and of each shot in order its title and the video it shows; nothing else", async () => {
+    const [quay, boat] = [await addShot("Quay"), await addShot("Boat")];
+    const video = await addVideo(boat);
+    const { token } = await share();
+    const file = { content_type: "image/png", width: 640, height: 360, duration_seconds: 5 };
+    const shots = [
+      { title: "Quay", video: null },
+      { title: "Boat", video: { path: `${world.owner}/${boat}/${video}.png`, ...file } },
+    ];
+    expect(await open(token)).toEqual({ owner_id: world.owner, title: "The pier", rate: null, shots });
+    await call(db, world.owner, "update_film", { film_id: film, project_ids: [boat, quay] });
+    expect((await open(token)).shots).toEqual(shots.toReversed());
+  });
+
+  test("→ of several takes the selected one, else the latest that succeeded and is not hidden", async () => {
+    const project = await addShot("Boat");
+    const add = (minutes: number, more = {}) => addVideo(project, { created_at: later(minutes * 60_000), ...more });
+    const [older, newer, hidden] = [await add(-3), await add(-2), await add(-1, { hidden: true })];
+    await seedPrediction(db.sql, { ...world, project }, { status: "failed", step: "video" });
+    const { token } = await share();
+    expect(await videosIn(token)).toEqual([expect.stringContaining(newer)]);
+    await db.sql`update keyframe.projects set selected_video_id = ${older} where id = ${project}`;
+    expect(await videosIn(token)).toEqual([expect.stringContaining(older)]);
+    expect(JSON.stringify(await open(token))).not.toContain(hidden);
+  });
+});
+
+describe("a link that does not work", () => {
+  const ended = async (token: string) => {
+    const { message, detail } = await refusalOf(open(token));
+    return [message, detail];
+  };
+  const never = () => ended("t".repeat(43));
+
+  test.each<[what: string, end: (created: Created) => Promise<unknown>]>([
+    ["revoked", ({ share: { id } }) => revoke(id)],
+    [
+      "past its end",
+      ({ share: { id } }) => db.sql`update keyframe_private.film_shares set expires_at = now() where id = ${id}`,
+    ],
+    ["of a deleted film", () => call(db, world.owner, "delete_film", { film_id: film })],
+    ["of a deleted account", () => db.sql`delete from auth.users where id = ${world.owner}`],
+    [
+      "of a banned account",
+      () => db.sql`update auth.users set banned_until = ${later(60_000)} where id = ${world.owner}`,
+    ],
+  ])("%s → not_found, word for word as one that never was", async (_what, end) => {
+    const created = await share({ expires_at: later(60_000) });
+    await open(created.token);
+    await end(created);
+    expect(await ended(created.token)).toEqual(await never());
+    expect((await never())[0]).toBe("not_found");
+  });
+
+  test("of an account whose ban is over → works", async () => {
+    const { token } = await share();
+    await db.sql`update auth.users set banned_until = ${later(-60_000)} where id = ${world.owner}`;
+    expect((await open(token)).title).toBe("The pier");
+  });
+});
+
+test("another user shares, lists or revokes → not_found, and the link works on", async () => {
+  const { share: made, token } = await share();
+  const other = await db.addUser();
+  const own = await addFilm(other);
+  for (const attempt of [share({}, other), sharesOf(other), revoke(made.id, other)])
+    expect(await codeOf(attempt)).toBe("not_found");
+  // By a film of their own.
+  const byOwn = call(db, other, "revoke_film_share", { film_id: own, share_id: made.id });
+  expect(await codeOf(byOwn)).toBe("not_found");
+  await open(token);
+});
+
+test("a token → 43 characters, another for each share; no row of the database has it, and no list", async () => {
+  const [one, other] = [await share(), await share({ expires_at: "2036-11-21T12:00:00Z" })];
+  for (const { token } of [one, other]) expect(token).toMatch(/^[\w-]{43}$/);
+  expect(one.token).not.toBe(other.token);
+  const [row] =
+    await db.sql`select encode(token_hash, 'hex') as hash from keyframe_private.film_shares where id = ${one.share.id}`;
+  expect(row).toEqual({ hash: hashOf(one.token) });
+  const listed = await sharesOf();
+  expect(listed).toEqual([other.share, one.share]);
+  expect(Object.keys(listed[0] ?? {})).toEqual(["id", "film_id", "created_at", "expires_at"]);
+});
+
+test("a repeated request → the same share with a new token, and the first token ends; not for one that was revoked", async () => {
+  const key = { idempotency_key: crypto.randomUUID(), request_hash: "a".repeat(64) };
+  const first = await share(key);
+  const again = await share(key);
+  expect([again.share, again.replayed]).toEqual([first.share, true]);
+  expect(await codeOf(open(first.token))).toBe("not_found");
+  await open(again.token);
+  await revoke(first.share.id);
+  expect(await codeOf(share(key))).toBe("not_found");
+});
+
+test("an end that is not in the future, or a 21st share → invalid_request; those that have ended do not count and are pruned", async () => {
+  expect(await codeOf(share({ expires_at: later(-1000) }))).toBe("invalid_request");
+  for (let made = 0; made < 20; made++) await share({ expires_at: later(60_000) });
+  expect(await codeOf(share())).toBe("invalid_request");
+  await db.sql`update keyframe_private.film_shares set expires_at = now() where film_id = ${film}`;
+  expect(await sharesOf()).toEqual([]);
+  await share();
+  await db.sql`select keyframe_private.prune()`;
+  const left = await db.sql`select from keyframe_private.film_shares where film_id = ${film}`;
+  expect(left).toHaveLength(1);
+});
+
+describe("many people open links", () => {
+  test("one link has used up its tokens → rate_limited; another link of the film works, and its owner reads on", async () => {
+    const [busy, other] = [await share(), await share()];
+    for (let shots = 0; shots < 20; shots++) await addShot("Boat");
+    await open(busy.token); // three tokens: one, and one for each ten shots
+    const [bucket] = await db.sql`
+      select l.capacity - b.tokens as taken from keyframe_private.rate_buckets b join keyframe_private.rate_limits l using (route_class)
+      where b.owner_id = ${busy.share.id}`;
+    expect(bucket).toEqual({ taken: 3 });
+    await db.sql`update keyframe_private.rate_buckets set tokens = 0, refilled_at = now() where owner_id = ${busy.share.id}`;
+    expect(await codeOf(open(busy.token))).toBe("rate_limited");
+    await open(other.token);
+    await call(db, world.owner, "read_film", { film_id: film });
+  });
+
+  test("two calls for links of one owner are being answered → a third is refused at once; one of another owner is answered", async () => {
+    const [one, two] = [await share(), await share()];
+    const others = await addWorld(db);
+    film = await addFilm(others.owner);
+    const foreign = await share({}, others.owner);
+    const [first, second] = [await db.sql.reserve(), await db.sql.reserve()];
+    for (const [at, { token }] of [one, two].entries()) {
+      const sql = [first, second][at] ?? first;
+      await sql`begin`;
+      await sql`select keyframe_worker.read_shared_film(${hashOf(token)})`;
+    }
+    const refusal = await refusalOf(open(one.token));
+    expect([refusal.message, JSON.parse(refusal.hint ?? "")]).toMatchObject([
+      "rate_limited",
+      { policy: "calls", limit: 2 },
+    ]);
+    await open(foreign.token);
+    for (const sql of [first, second]) {
+      await sql`commit`;
+      sql.release();
+    }
+    await open(one.token);
+  });
+});

@@ -1,0 +1,94 @@
+import type postgres from "postgres";
+import { expect, test } from "vitest";
+import { fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
+import { makeRequest, type Scene } from "../../support/database/requests.ts";
+import { addReference } from "../../support/database/user.ts";
+import { addEndpoint, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
+
+// docs/scale.md, "Move an owner", between two databases that are cells.
+const oldCell = useDatabase();
+const newCell = useDatabase();
+
+const OWNED = `
+  select 'user' as name, to_jsonb(t) as data from auth.users t where id = $1
+  union all select 'film', to_jsonb(t) from keyframe.films t where owner_id = $1
+  union all select 'project', to_jsonb(t) from keyframe.projects t where owner_id = $1
+  union all select 'prediction', to_jsonb(t) from keyframe.predictions t where owner_id = $1
+  union all select 'image', to_jsonb(t) from keyframe_private.prediction_images t where prediction_id in (select id from keyframe.predictions where owner_id = $1)
+  union all select 'submit', to_jsonb(t) - 'id' - 'price_ids' from keyframe_private.provider_submits t where owner_id = $1
+  union all select 'project cost', to_jsonb(t) - 'id' from keyframe_private.project_costs t where owner_id = $1
+  union all select 'cost', to_jsonb(t) - 'id' from keyframe_private.daily_costs t where owner_id = $1
+  union all select 'element', to_jsonb(t) from keyframe.elements t where owner_id = $1
+  union all select 'element image', to_jsonb(t) from keyframe.element_images t where owner_id = $1
+  union all select 'share', to_jsonb(t) from keyframe_private.film_shares t
+    where film_id in (select id from keyframe.films where owner_id = $1)
+  union all select 'key', to_jsonb(t) from keyframe_private.idempotency_keys t where owner_id = $1
+  union all select 'endpoint', to_jsonb(t) from keyframe.webhook_endpoints t where owner_id = $1
+  union all select 'event', to_jsonb(t) from keyframe.webhook_events t where owner_id = $1
+  union all select 'delivery', to_jsonb(t) from keyframe.webhook_deliveries t where owner_id = $1
+  union all select 'attempt', to_jsonb(t) - 'id' from keyframe.webhook_attempts t where owner_id = $1
+  union all select 'secret', to_jsonb(t) - 'vault_secret_id' || jsonb_build_object('secret', v.decrypted_secret)
+    from keyframe_private.webhook_secrets t join vault.decrypted_secrets v on v.id = t.vault_secret_id
+    where endpoint_id in (select id from keyframe.webhook_endpoints where owner_id = $1)`;
+
+const KINDS = [
+  ...["user", "film", "project", "prediction", "image", "submit", "cost", "key", "endpoint", "event", "delivery"],
+  ...["attempt", "secret", "element", "element image", "share"],
+];
+
+type Started = { prediction: { id: string; status: string; project_id: string } };
+
+/** All that is an owner's, but for numbers that each cell gives itself. */
+async function readOwned(sql: postgres.Sql, owner: string): Promise<string[]> {
+  const rows = await sql.unsafe<{ row: string }[]>(`select name || ' ' || data as row from (${OWNED}) t order by 1`, [
+    owner,
+  ]);
+  return rows.map(({ row }) => row);
+}
+
+test("an owner moved to another cell → all rows and secrets are there, nothing is announced or charged again, starts go on", async () => {
+  const world = await addWorld(oldCell);
+  const { owner } = world;
+  const film = crypto.randomUUID();
+  const element = crypto.randomUUID();
+  const share = crypto.randomUUID();
+  await oldCell.sql`insert into keyframe.elements (id, owner_id, name) values (${element}, ${owner}, 'Anna')`;
+  const path = await addReference(oldCell, owner);
+  await oldCell.sql`insert into keyframe.element_images values (${owner}, ${element}, 1, ${path})`;
+  await oldCell.sql`
+    insert into keyframe.films (id, owner_id, title, element_ids) values (${film}, ${owner}, 'The pier', array[${element}]::uuid[])`;
+  await oldCell.sql`
+    insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256('a'))`;
+  const endpoint = await addEndpoint(oldCell.sql, owner);
+  const scene: Scene = { ...world, caller: owner, film, element, share, endpoint, prediction: "", delivery: "" };
+  await seedPrediction(oldCell.sql, scene, { step: "video", status: "succeeded" });
+  const started = await makeRequest<Started>(oldCell, scene, "start_prediction", { idempotency_key: "again" });
+  await makeRequest(oldCell, { ...scene, prediction: started.prediction.id }, "cancel_prediction");
+  await seedDeliveries(oldCell.sql, endpoint, 2);
+  await sendNext(oldCell.sql, { status_code: 200 });
+  const before = await readOwned(oldCell.sql, owner);
+  expect(new Set(before.map((row) => row.split(" {")[0]))).toEqual(new Set(KINDS));
+  const stranger = await addWorld(oldCell);
+
+  const recipe = (await readRecipes("scale")).find(({ title }) => title === "Move an owner");
+  const { hostname, port, pathname, username, password } = new URL(oldCell.url);
+  const old = { old_host: hostname, old_port: port, old_database: pathname.slice(1), old_user: username };
+  await newCell.sql
+    .unsafe(fillIn(recipe?.sql ?? "", { ...old, old_password: decodeURIComponent(password), owner_id: owner }))
+    .simple();
+
+  expect(await readOwned(newCell.sql, owner)).toEqual(before);
+  expect(await readOwned(newCell.sql, stranger.owner)).toEqual([]);
+  expect(await newCell.sql`select from keyframe_private.kicks`).toHaveLength(0);
+  for (const name of ["read_usage", "list_predictions", "reveal_webhook_secret", "list_films"])
+    expect({ ...(await makeRequest(newCell, scene, name)), rate: null }).toEqual({
+      ...(await makeRequest(oldCell, scene, name)),
+      rate: null,
+    });
+  const again = await makeRequest<Started>(newCell, scene, "start_prediction", { idempotency_key: "again" });
+  expect(again.prediction.id).toBe(started.prediction.id);
+  const next = await makeRequest<Started>(newCell, scene, "start_prediction");
+  expect(next.prediction).toMatchObject({ status: "queued", project_id: world.project });
+});

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
+import { newFilm, stepCard } from "../support/dashboard/film.ts";
+import { until } from "../support/until.ts";
+
+const visit = visitDashboard();
+
+test("a film is shared → plays on a phone without an account; revoked, the link shows nothing any more", async () => {
+  const { person, projectId, make } = await newFilm();
+  const { keyframe } = person;
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const later = await keyframe.createProject({ title: "Open sea", textPrompt: "A secret prompt" });
+  await keyframe.films.change(filmId, { projectIds: [projectId, later.projectId] });
+  await make("first-frame");
+  await make("video");
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByRole("button", { name: "Actions for the film" }).click();
+  await page.getByRole("menuitem", { name: "Share" }).click();
+  const window = page.getByRole("dialog", { name: "Share film" });
+  await window.getByLabel("The link ends").selectOption({ label: "After a week" });
+  await expectGoodLooks(page);
+  await window.getByRole("button", { name: "Create link" }).click();
+  const link = (await window.locator("pre").textContent()) ?? "";
+  expect(link).toMatch(/#\/shared\/[\w-]{43}$/);
+  await window.getByRole("button", { name: "Copy link" }).waitFor();
+  await expectGoodLooks(page);
+  await window.getByRole("button", { name: "Done" }).click();
+
+  const { page: phone, watch } = await visit({ isPhone: true });
+  await phone.goto(link);
+  await phone.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
+  await phone.getByText("2. Open sea · No video yet").waitFor();
+  await expectGoodLooks(phone);
+  await phone.getByRole("button", { name: "1. Harbour" }).tap();
+  const player = phone.getByLabel("Shot 1: Harbour");
+  await until("it plays", () => player.evaluate((video: HTMLVideoElement) => video.currentTime > 0));
+  expect(await phone.locator("body").textContent()).not.toMatch(/secret prompt|Sign in/);
+
+  await page.getByRole("button", { name: "Actions for the film" }).click();
+  await page.getByRole("menuitem", { name: "Share" }).click();
+  await window.getByText(/^Made .*, ends in/).waitFor();
+  await window.getByRole("button", { name: "Revoke" }).click();
+  await window.getByRole("listitem").waitFor({ state: "detached" });
+  watch.allow(/status of 404/);
+  await phone.reload();
+  await phone.getByRole("heading", { name: "This link does not work" }).waitFor();
+  await expectGoodLooks(phone);
+});
+
+test("the next shot from the real last frame → its video starts on the uploaded picture on which the one before ends", async () => {
+  const { person, projectId, make } = await newFilm();
+  const { keyframe } = person;
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  await keyframe.changeProject(projectId, { filmId });
+  await make("first-frame");
+  const before = await make("video");
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/projects/${projectId}`);
+  await page.getByRole("button", { name: "Next shot" }).click();
+  const form = page.getByRole("dialog", { name: "New shot" });
+  await form.getByLabel("Title").fill("Open sea");
+  await form.getByLabel("Prompt").fill("The boat on the open sea");
+  await form.getByLabel("A first frame of its own").waitFor();
+  await form.getByLabel("The picture on which the video before ends").check();
+  await expectGoodLooks(page);
+  await form.getByRole("button", { name: "Create shot" }).click();
+  await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
+  const video = stepCard(page, "Video");
+  const start = video.getByRole("img", { name: "First frame" }).first();
+  const { width, height } = before.output ?? {};
+  await until("the picture of the size of the video", () =>
+    start.evaluate(
+      (image: HTMLImageElement, size) => String([image.naturalWidth, image.naturalHeight]) === size,
+      `${width},${height}`,
+    ),
+  );
+  await video.getByRole("button", { name: /^Generate/ }).click();
+  await video.getByText("Done").waitFor();
+  const { shots } = await keyframe.films.read(filmId);
+  expect(shots.map(({ title }) => title)).toEqual(["Harbour", "Open sea"]);
+  expect(shots[1]?.takes.video?.input).toMatchObject({
+    firstFramePredictionId: null,
+    firstFrameImagePath: expect.stringMatching(/^projects\//),
+  });
+});

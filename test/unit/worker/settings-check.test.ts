@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { DatabaseError } from "../../../shared/platform/call-database.ts";
+import { createLog } from "../../../shared/platform/log.ts";
+import { createSettingsCheck, type Way, WrongSetting } from "../../../worker/check-settings.ts";
+
+// Processes with wrong settings: test/faults/worker-process-start.test.ts. Here is what they cannot be brought to.
+const FITS = { id: "1 16384", now: new Date().toISOString(), version: "0.1.0", outdated: null };
+const fail = (status: number | null, code: string, cause?: string) => {
+  throw new DatabaseError("describe_database", status, code, cause);
+};
+
+/** A check of ways that answer so, in turn and the last for good; the signal aborts at the third pause. */
+function checkOf(...answers: [Way["setting"], ...(() => object)[]][]) {
+  const lines: Record<string, unknown>[] = [];
+  const end = new AbortController();
+  let pauses = 0;
+  const ways = answers.map(([setting, ...turns]) => ({
+    setting,
+    call: async () => (turns.length > 1 ? turns.shift() : turns[0])?.(),
+  }));
+  const wait = async () => {
+    pauses += 1;
+    if (pauses === 3) end.abort();
+  };
+  const log = createLog({}, (line) => void lines.push(JSON.parse(line)));
+  return { ...createSettingsCheck(ways, log, wait), lines, signal: end.signal, pauses: () => pauses };
+}
+
+test.each<[string, () => object, RegExp]>([
+  [
+    "Supabase's pooler without the project's ref",
+    () => fail(null, "XX000"),
+    /code XX000\. Supabase's pooler .*<login>\.<ref>/,
+  ],
+  ["no connection left", () => fail(null, "53300"), /code 53300\. Postgres has no free connection/],
+  ["a server that starts", () => fail(null, "57P03"), /code 57P03\. Postgres is starting/],
+  ["no such host", () => fail(null, "", "ENOTFOUND"), /ENOTFOUND\. There is no such host; a paused project has none/],
+])("%s → it waits, and says why", async (_what, answer, says) => {
+  const { untilPassed, lines, signal } = checkOf(["SUPABASE_DB_URL", answer]);
+  expect(await untilPassed(signal)).toBe(false);
+  expect(lines[0]).toMatchObject({
+    event: "worker_waits",
+    setting: "SUPABASE_DB_URL",
+    reason: expect.stringMatching(says),
+  });
+});
+
+test("a token that the platform finds issued in the future, a gateway's 502 → it waits until they pass", async () => {
+  const turns = [() => fail(401, "PGRST303"), () => fail(502, ""), () => FITS];
+  const { untilPassed, lines, signal } = checkOf(["SUPABASE_URL", ...turns]);
+  expect(await untilPassed(signal)).toBe(true);
+  expect(lines).toMatchObject([{ setting: "SUPABASE_URL" }, { setting: "SUPABASE_URL" }]);
+});
+
+test("Postgres starts again between both answers → it asks both again", async () => {
+  const { untilPassed, signal } = checkOf(
+    ["SUPABASE_DB_URL", () => FITS, () => ({ ...FITS, id: "2 16384" })],
+    ["SUPABASE_URL", () => ({ ...FITS, id: "2 16384" })],
+  );
+  expect(await untilPassed(signal)).toBe(true);
+});
+
+test.each([
+  ["database", /^schema_outdated: the database has 0\.1\.0, .*\. Apply the migrations of /],
+  ["process", /^process_outdated: the database has 0\.1\.0, .*\. Start npm run worker in a checkout of 0\.1\.0\.$/],
+])("the %s is too old → what to bring up to date", async (outdated, says) => {
+  const { untilPassed, signal } = checkOf(["SUPABASE_URL", () => ({ ...FITS, outdated })]);
+  await expect(untilPassed(signal)).rejects.toThrow(says);
+});
+
+test("a key that is revoked while the process runs → found by a later check; Postgres away meanwhile → not its matter", async () => {
+  const { watch, signal, pauses } = checkOf(
+    ["SUPABASE_DB_URL", () => fail(null, "57P03"), () => FITS],
+    ["SUPABASE_URL", () => FITS, () => fail(401, "")],
+  );
+  await expect(watch(signal)).rejects.toThrow(WrongSetting);
+  expect(pauses()).toBe(2);
+});

@@ -1,0 +1,154 @@
+import { z } from "zod";
+import { type CallDatabase, DatabaseError } from "../shared/platform/call-database.ts";
+import { describeError, type Log } from "../shared/platform/log.ts";
+import { pause, retryDelay } from "../shared/platform/retry.ts";
+import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
+
+/** A way to the database, and the variable that names it. */
+export type Way = { setting: "SUPABASE_DB_URL" | "SUPABASE_URL"; call: CallDatabase };
+
+/** A setting that waiting does not repair. The message names it and says what to do. */
+export class WrongSetting extends Error {}
+
+/** A database that may only be away. */
+class Away extends Error {
+  constructor(
+    readonly setting: Way["setting"],
+    reason: string,
+  ) {
+    super(reason);
+  }
+}
+
+const BACKOFF = { minDelayMs: 500, maxDelayMs: 10_000 };
+/** How often a process that runs checks again: a key may have been revoked, or the machine's clock set. */
+const AGAIN_AFTER_MS = 60_000;
+/** A smaller change of the clock is not logged. */
+const CLOCK_DIFFERS_MS = 2_000;
+
+const description = z.object({
+  id: z.string(),
+  now: z.string().pipe(z.coerce.date()),
+  version: z.string().nullable(),
+  outdated: z.enum(["process", "database"]).nullable(),
+});
+type Description = z.infer<typeof description>;
+
+/**
+ * Checks what a worker process needs before it takes work that it could not end: each way works with this key or password, leads to one
+ * and the same database, and that serves this version. `now` is the database's time, by
+ * which the workers sign: the machine's clock may be wrong.
+ */
+export function createSettingsCheck(ways: readonly Way[], log: Log, wait: typeof pause = pause) {
+  let aheadMs = 0;
+  let loggedAheadMs = 0;
+
+  function setClock(asked: number, database: Date): void {
+    aheadMs = (asked + Date.now()) / 2 - database.getTime();
+    if (Math.abs(aheadMs - loggedAheadMs) < CLOCK_DIFFERS_MS) return;
+    loggedAheadMs = aheadMs;
+    log.warn("clock_differs", { aheadSeconds: Math.round(aheadMs / 1_000) });
+  }
+
+  async function describe({ setting, call }: Way): Promise<Description> {
+    try {
+      const asked = Date.now();
+      const answer = description.parse(await call("describe_database", { process_version: SCHEMA_VERSION }));
+      setClock(asked, answer.now);
+      requireVersion(answer);
+      return answer;
+    } catch (error) {
+      if (error instanceof WrongSetting) throw error;
+      const wrong = error instanceof DatabaseError ? explainRefusal(error) : null;
+      throw wrong === null ? new Away(setting, explainAway(error)) : new WrongSetting(wrong);
+    }
+  }
+
+  async function check(): Promise<void> {
+    const databases = async () => new Set((await Promise.all(ways.map(describe))).map(({ id }) => id));
+    // Twice: the server may start again between two answers.
+    if ((await databases()).size <= 1 || (await databases()).size <= 1) return;
+    throw new WrongSetting(
+      "SUPABASE_DB_URL and SUPABASE_URL are not of the same project. Copy both, and the secret key, from one project: outputs are stored where SUPABASE_URL is.",
+    );
+  }
+
+  return {
+    now: (): number => Date.now() - aheadMs,
+
+    /** Waits for what is away. False when the signal aborts before all is well. Throws WrongSetting. */
+    async untilPassed(signal: AbortSignal): Promise<boolean> {
+      for (let failures = 1; !signal.aborted; failures += 1) {
+        try {
+          await check();
+          return true;
+        } catch (error) {
+          if (!(error instanceof Away)) throw error;
+          log.warn("worker_waits", { setting: error.setting, reason: error.message });
+        }
+        await wait(retryDelay(failures, BACKOFF), signal);
+      }
+      return false;
+    },
+
+    /** Checks again now and then until the signal aborts. Throws WrongSetting. The workers log what is away. */
+    async watch(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        await wait(AGAIN_AFTER_MS, signal);
+        if (signal.aborted) return;
+        await check().catch((error) => {
+          if (!(error instanceof Away)) throw error;
+        });
+      }
+    },
+  };
+}
+
+function requireVersion({ version, outdated }: Description): void {
+  if (outdated === "database")
+    throw new WrongSetting(
+      `schema_outdated: the database has ${version ?? "no version"}, this process is ${SCHEMA_VERSION}. Apply the migrations of ${SCHEMA_VERSION} (supabase db push, or npm run deploy), then start it again.`,
+    );
+  if (outdated === "process")
+    throw new WrongSetting(
+      `process_outdated: the database has ${version}, this process is ${SCHEMA_VERSION}. A database serves one version back. Start npm run worker in a checkout of ${version}.`,
+    );
+}
+
+/** By SQLSTATE, on a connection. */
+const REFUSED_BY_POSTGRES = new Map([
+  ["28P01", "Postgres refuses its user or password. At Supabase's pooler the user is <login>.<ref>."],
+  ["28000", "Postgres does not let its user log in from here: see the role and pg_hba.conf."],
+  ["3D000", "Postgres has no database of this name. At Supabase it is postgres."],
+  ["42501", "Its user may not act as service_role. Run in SQL: grant service_role to <login>."],
+  ["22023", "Postgres has no role service_role. This is not a database of Supabase."],
+]);
+
+/** By SQLSTATE or the system's code. It is waited for. */
+const AWAY = new Map([
+  ["XX000", "Supabase's pooler answers so to a user other than <login>.<ref>."],
+  ["53300", "Postgres has no free connection."],
+  ["57P03", "Postgres is starting."],
+  ["ENOTFOUND", "There is no such host; a paused project has none."],
+]);
+
+/** PostgREST's code for a token that begins later by its own clock: the platform makes one of the secret key. It passes. */
+const TOKEN_OF_A_MOMENT = "PGRST303";
+
+/** What is wrong with a setting; null when the other side may only be away. */
+function explainRefusal(error: DatabaseError): string | null {
+  const { status, code } = error;
+  if (error.isOutdated()) return error.message;
+  if (status === null) {
+    const why = REFUSED_BY_POSTGRES.get(code);
+    return why === undefined ? null : `SUPABASE_DB_URL: ${why} (code ${code})`;
+  }
+  if (status === 404) return "SUPABASE_URL: the Data API answers 404. It must be https://<ref>.supabase.co.";
+  if ((status !== 401 && status !== 403) || code === TOKEN_OF_A_MOMENT) return null;
+  return `SUPABASE_SECRET_KEYS: its key "default" is not a secret key of the project at SUPABASE_URL. Copy one from Project Settings → API Keys. (status ${status})`;
+}
+
+function explainAway(error: unknown): string {
+  const hint = error instanceof DatabaseError ? (AWAY.get(error.code) ?? AWAY.get(String(error.cause))) : undefined;
+  return `${describeError(error)}${hint === undefined ? "" : `. ${hint}`}`;
+}
