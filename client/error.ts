@@ -3,6 +3,7 @@ const ERROR_CODES = [
   "invalid_request",
   "unauthorized",
   "budget_exceeded",
+  "balance_exhausted",
   "spending_stopped",
   "forbidden",
   "client_not_allowed",
@@ -47,6 +48,9 @@ export type ExceededBudget = {
   resetsAt: string;
 };
 
+/** The prepaid balance that refused a start, in millionths of a dollar: what is left, and the most that the start can cost. */
+export type ExhaustedBalance = { availableMicros: number; estimateMicros: number };
+
 /**
  * The codes of the service, and those of the client:
  * - `network`: no complete answer arrived in time. The request may have been carried out.
@@ -62,6 +66,7 @@ export type KeyframeErrorFields = {
   status?: number | null;
   details?: ErrorDetail[];
   budget?: ExceededBudget | null;
+  balance?: ExhaustedBalance | null;
   requestId?: string | null;
   retryAfterSeconds?: number | null;
   /** A sentence, never the error itself: an error of fetch may contain the request and its token. */
@@ -76,6 +81,8 @@ export class KeyframeError extends Error {
   readonly details: readonly ErrorDetail[];
   /** For `budget_exceeded`. */
   readonly budget: ExceededBudget | null;
+  /** For `balance_exhausted`. */
+  readonly balance: ExhaustedBalance | null;
   /** Also in the service's log. Include it in a report. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
@@ -87,6 +94,7 @@ export class KeyframeError extends Error {
     this.status = fields.status ?? null;
     this.details = fields.details ?? [];
     this.budget = fields.budget ?? null;
+    this.balance = fields.balance ?? null;
     this.requestId = fields.requestId ?? null;
     this.retryAfterSeconds = fields.retryAfterSeconds ?? null;
   }

@@ -1,7 +1,17 @@
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
-import type { BodyOf, Estimate, ModelList, Prediction, StartedPrediction, Step, Usage, UsageGroup } from "./types.ts";
+import type {
+  BodyOf,
+  Credit,
+  Estimate,
+  ModelList,
+  Prediction,
+  StartedPrediction,
+  Step,
+  Usage,
+  UsageGroup,
+} from "./types.ts";
 import { type Poll, type PollHeaders, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
 
 export type StepBody = {
@@ -85,6 +95,13 @@ export function generationMethods(settings: Settings) {
       query: { from?: string | undefined; to?: string | undefined; groupBy?: UsageGroup | undefined } = {},
       options: CallOptions = {},
     ): Promise<Usage> => (await operate("readUsage", {}, { ...options, query }, settings)).data,
+
+    /**
+     * Adds credit to the user's prepaid balance, or takes it away (refund, expiry). Only for a server (secretKey, userId). The same
+     * `key`, such as the id of a payment, adds nothing again.
+     */
+    addCredit: async (json: BodyOf<"addCredit">, options: CallOptions = {}): Promise<Credit> =>
+      (await operate("addCredit", {}, { ...options, json }, settings)).data,
 
     /** Without predictionId: the latest prediction of the step. A failed generation does not throw: check `status`. */
     readPrediction: async (

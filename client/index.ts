@@ -11,6 +11,7 @@ export {
   type ErrorCode,
   type ErrorDetail,
   type ExceededBudget,
+  type ExhaustedBalance,
   KeyframeError,
   type KeyframeErrorCode,
 } from "./error.ts";
@@ -19,9 +20,11 @@ export type { CallOptions, StartOptions } from "./operate.ts";
 export type { ChangeOptions } from "./projects.ts";
 export type { KeyframeOptions } from "./settings.ts";
 export type {
+  Balance,
   Cost,
   CreatedShare,
   CreatedWebhook,
+  Credit,
   Delivery,
   DeliveryPage,
   Element,

@@ -1,6 +1,7 @@
 import {
   type ErrorDetail,
   type ExceededBudget,
+  type ExhaustedBalance,
   isErrorCode,
   KeyframeError,
   type KeyframeErrorFields,
@@ -29,6 +30,7 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   if (Array.isArray(error.details)) about.details = error.details.filter(isDetail);
   // Its own answer, so its fields are those of the contract.
   if (error.code === "budget_exceeded") about.budget = (fieldsOf(error.budget) as ExceededBudget | null) ?? null;
+  if (error.code === "balance_exhausted") about.balance = (fieldsOf(error.balance) as ExhaustedBalance | null) ?? null;
   throw new KeyframeError(isErrorCode(error.code) ? error.code : "unknown", error.message, about);
 }
 

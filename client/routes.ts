@@ -29,6 +29,7 @@ export const ROUTES = {
   uploadReferenceImage: ["POST", "/projects/reference-images"],
   listModels: ["GET", "/models"],
   readUsage: ["GET", "/usage"],
+  addCredit: ["POST", "/credits"],
   startFirstFrame: ["POST", "/projects/generate/first-frame"],
   startLastFrame: ["POST", "/projects/generate/last-frame"],
   startVideo: ["POST", "/projects/generate/video"],

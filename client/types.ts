@@ -147,7 +147,9 @@ export type Estimate = {
   currency: "USD";
   /** What is left of your budget, or for an app (OAuth client) of its own limit; null without one. */
   availableMicros: number | null;
-  /** Whether the budgets would admit the start now. */
+  /** Null if you do not pay in advance. */
+  balance: Balance | null;
+  /** Whether the budgets and your balance would admit the start now. */
   withinBudget: boolean;
   /** With `quote`: starts exactly this, once. Otherwise null. */
   quoteId: string | null;
@@ -155,7 +157,29 @@ export type Estimate = {
   quotedUntil: string | null;
 };
 
-/** What a prediction costs, in millionths of a dollar. The provider's invoice decides. */
+/** A prepaid balance, in millionths of a dollar. */
+export type Balance = {
+  /** Negative after a large refund. */
+  availableMicros: number;
+  /** Reserved for what has not ended; not in availableMicros. */
+  heldMicros: number;
+};
+
+type CreditKind = "grant" | "purchase" | "refund" | "adjustment" | "expiry";
+
+/** What was added to a balance, or taken from it. */
+export type Credit = {
+  key: string;
+  kind: CreditKind;
+  /** In millionths of a dollar; negative for a refund or an expiry. */
+  amountMicros: number;
+  note: string | null;
+  createdAt: string;
+  /** The balance with it. */
+  balance: Balance;
+};
+
+/** What the user pays for a prediction, in millionths of a dollar. */
 export type Cost = {
   /** The actual cost. Null while it is open or unknown. */
   amountMicros: number | null;
@@ -185,6 +209,8 @@ export type Usage = {
     availableMicros: number;
     resetsAt: string;
   }[];
+  /** Null if you do not pay in advance. */
+  balance: Balance | null;
 };
 
 /** One run of a step. */
@@ -317,7 +343,13 @@ export type SharedShot = {
   video: Pick<Output, "url" | "contentType" | "width" | "height" | "durationSeconds" | "expiresAt"> | null;
 };
 
-export type EventType = "project.created" | "generation.succeeded" | "generation.failed" | "budget.exhausted";
+export type EventType =
+  | "project.created"
+  | "generation.succeeded"
+  | "generation.failed"
+  | "budget.exhausted"
+  | "balance.low"
+  | "balance.exhausted";
 
 /** An endpoint that receives events. */
 export type Webhook = {
@@ -523,6 +555,10 @@ export type Operations = {
   readUsage: {
     query: { from?: string | undefined; to?: string | undefined; groupBy?: UsageGroup | undefined };
     answer: Usage;
+  };
+  addCredit: {
+    body: { key: string; kind: CreditKind; amountMicros: number; note?: string | undefined };
+    answer: Credit;
   };
   cancelPrediction: { body: { projectId: string; predictionId: string }; answer: Prediction };
   createWebhook: { body: Endpoint & { url: string }; answer: CreatedWebhook };

@@ -1,5 +1,6 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { pause } from "../../shared/platform/retry.ts";
+import { balanceActions } from "./balance-actions.ts";
 import { endpointActions } from "./endpoint-actions.ts";
 import { pairPrompt, planPrompt } from "./prompts.ts";
 import { codeOf, isUnanswered, recordStatus, removePrediction, removeProject, twice } from "./users.ts";
@@ -37,12 +38,14 @@ const WEIGHTS = {
   redeliver: 4,
   recover: 1,
   replaceEndpoint: 1,
+  purchase: 5,
+  refund: 2,
 } as const;
 
 /** Does one random action of a user. Never throws. Returns the outcome: `ok` or the error's code. */
 export async function act(user: User, world: World): Promise<string> {
   const name = user.open.size >= MAX_OPEN ? "read" : user.random.weighted(WEIGHTS);
-  const actions = { ...projectActions(user, world), ...endpointActions(user, world) };
+  const actions = { ...projectActions(user, world), ...endpointActions(user, world), ...balanceActions(user, world) };
   try {
     await actions[name]();
     return "ok";

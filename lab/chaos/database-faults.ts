@@ -67,3 +67,32 @@ export async function prepareErrors(sql: postgres.Sql): Promise<void> {
 
 export const injectErrors = (sql: postgres.Sql, times: number): Promise<unknown> =>
   retry(() => sql`select setval('chaos.errors_left', ${times + 1})`);
+
+/** New prices of images from now on: so many times what the simulator bills. Its bill is known by the source of the row. */
+export const changePrices = (sql: postgres.Sql, factor: number): Promise<unknown> =>
+  retry(
+    () => sql`
+      insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, source)
+      select model, applies_to, metric, price_usd * ${factor}::int, 'chaos ' || ${factor}::int from keyframe_private.model_prices
+      where metric = 'image' and source not like 'chaos %' on conflict do nothing`,
+  );
+
+/** For all models, and for those of images if there is one for them. */
+export const changeMarkups = (sql: postgres.Sql, all: number, images: number | null): Promise<unknown> =>
+  retry(() =>
+    sql.begin(async (transaction) => {
+      await transaction`update keyframe_private.settings set markup = ${all}`;
+      await transaction`delete from keyframe_private.model_markups where true`;
+      await transaction`
+        insert into keyframe_private.model_markups
+        select distinct model, ${images}::numeric from keyframe_private.model_prices where metric = 'image' and ${images}::numeric is not null`;
+    }),
+  );
+
+/** What was submitted up to now was submitted a month ago. The sums follow by their triggers. */
+export const endMonth = (sql: postgres.Sql): Promise<unknown> =>
+  retry(
+    () => sql`
+      update keyframe_private.provider_submits set created_at = created_at - interval '1 month'
+      where id in (select id from keyframe_private.provider_submits order by id for update skip locked)`,
+  );

@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import type { StorageFault } from "../../local/platform/storage-faults.ts";
 import { pause } from "../../shared/platform/retry.ts";
-import { injectErrors, shiftTime } from "./database-faults.ts";
+import { changeMarkups, changePrices, endMonth, injectErrors, shiftTime } from "./database-faults.ts";
 import { createRandom, type Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS } from "./receivers.ts";
 import { runSecondWorker } from "./second-process.ts";
@@ -81,6 +81,10 @@ const APPLY = {
     }),
   second_deliver: (world, forMs, random) =>
     runSecondWorker(world, "keyframe-deliver", { forMs, aheadMs: 0, killed: random.chance(0.5) }),
+  prices_change: ({ sql }, _forMs, random) => changePrices(sql, random.pick([1, 2, 3])),
+  markups_change: ({ sql }, _forMs, random) =>
+    changeMarkups(sql, random.pick([0.5, 1, 1.37]), random.pick([0, 2, null])),
+  month_ends: ({ sql }) => endMonth(sql),
   account_deleted: (world, _forMs, random) => deleteAccount(world, random),
   database_errors: ({ sql }, _forMs, random) => injectErrors(sql, random.whole(2, 12)),
   receivers_misbehave: async ({ receivers }, forMs, random, hooks) => {

@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { balanceActions } from "./balance-actions.ts";
 import { prepareErrors } from "./database-faults.ts";
 import { addEndpoint, learnSecrets } from "./endpoint-actions.ts";
 import type { Hook } from "./faults.ts";
@@ -13,7 +14,8 @@ const SERVICE_WIDE = [
 
 /**
  * Settings of a busy service with short retries (every invariant holds with any settings), service-wide endpoints as an administrator adds
- * them in Studio, and users, each with one steady endpoint and two changing ones. Returns all hooks.
+ * them in Studio, and users, each with one steady endpoint and two changing ones, every second
+ * with a prepaid balance. Returns all hooks.
  */
 export async function prepare(world: World, seed: number, count: number): Promise<() => Hook[]> {
   const { sql, stack, receivers, users } = world;
@@ -41,6 +43,7 @@ export async function prepare(world: World, seed: number, count: number): Promis
   };
   for (const user of users) {
     for (const kind of ["steady", "changing", "changing"] as const) await addEndpoint(user, world, kind);
+    await balanceActions(user, world).purchase();
   }
   return () => [...SERVICE_WIDE, ...users.flatMap(({ endpoints }) => endpoints)];
 }

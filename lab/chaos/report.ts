@@ -76,6 +76,9 @@ const FIGURES: Record<string, string> = {
   "micro-dollars billed": "select sum(billed_micros) from chaos.runs",
   "micro-dollars billed for runs that nothing proves": `select sum(r.billed_micros) ${UNPROVEN}`,
   "micro-dollars settled": "select sum(cost_micros) from keyframe_private.provider_submits",
+  "micro-dollars that users pay": "select sum(charge_micros) from keyframe_private.provider_submits",
+  "credits added": "select count(*) from keyframe_private.credits",
+  "starts refused for a balance": "select count(*) from chaos.starts where refusal = 'balance_exhausted'",
   "submits of unknown cost": "select count(*) from keyframe_private.provider_submits where cost_state = 'unknown'",
   "projects with starts that were deleted":
     "select count(distinct project_id) from chaos.starts s where not exists (select from keyframe.projects p where p.id = s.project_id)",

@@ -3,6 +3,7 @@ import type { Workers } from "../../local/stack/stack-settings.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import { pause } from "../../shared/platform/retry.ts";
 import { act } from "./actions.ts";
+import { settleCredits } from "./balance-actions.ts";
 import { applyFault, endFaults, type Hook, planFaults } from "./faults.ts";
 import { checkInvariants, describeWork } from "./invariants/invariants.ts";
 import { measureIsolation } from "./isolation.ts";
@@ -63,6 +64,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     say("load and faults ended");
     await endFaults(world);
     say(`${await settleStarts(world.ledger)} unanswered starts were repeated`);
+    say(`${await settleCredits(world)} unanswered credits were repeated`);
     await waitUntilIdle(world, settleSeconds, say);
     say(`${await deleteSomeProjects(world)} projects with outputs were deleted`);
     await waitUntilIdle(world, settleSeconds, say);

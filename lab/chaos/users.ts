@@ -17,6 +17,15 @@ export async function newUser({ stack, ledger }: World, seed: number, number: nu
   const { data, error } = signedUp.error ? await auth.signInWithPassword(account) : signedUp;
   if (error || !data.session) throw new Error(`User ${number} could not sign up: ${error?.message ?? "no session"}`);
   const { access_token, user } = data.session;
+  const server =
+    number % 2 === 0
+      ? createKeyframeClient({
+          url: stack.url,
+          secretKey: stack.keys.secretKey,
+          userId: user.id,
+          random: random.number,
+        })
+      : null;
   const client = createKeyframeClient({
     url: stack.url,
     apikey: stack.keys.publishableKey,
@@ -33,7 +42,17 @@ export async function newUser({ stack, ledger }: World, seed: number, number: nu
     },
   });
   return {
-    ...{ userId: user.id, client, random, projects: [], frames: [], references: [], endpoints: [], open: new Map() },
+    ...{
+      userId: user.id,
+      client,
+      server,
+      random,
+      projects: [],
+      frames: [],
+      references: [],
+      endpoints: [],
+      open: new Map(),
+    },
     ...{ isDeleted: false, busy: Promise.resolve() },
   };
 }

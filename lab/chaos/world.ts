@@ -18,6 +18,8 @@ export type Endpoint = { hook: string; webhookId: string; steady: boolean };
 export type User = {
   userId: string;
   client: KeyframeClient;
+  /** A server that acts for the user and adds credit; null for a user who does not pay in advance. */
+  server: KeyframeClient | null;
   random: Random;
   projects: string[];
   /** Frames that have succeeded, as far as the user knows. */
@@ -61,6 +63,17 @@ export type Start = {
   repeat(): Promise<string | null>;
 };
 
+/** A credit of a user as the server that adds it knows it. */
+export type Credit = {
+  key: string;
+  kind: "purchase" | "refund";
+  micros: number;
+  owner_id: string;
+  is_answered: boolean;
+  /** Adds it, or repeats that. */
+  send(): Promise<void>;
+};
+
 /** What users requested and got. Each list becomes a table of schema chaos at the end (invariants/ledger-tables.ts). */
 export type Ledger = {
   starts: Start[];
@@ -74,6 +87,7 @@ export type Ledger = {
   refusals: { status: number; retry_after: boolean }[];
   /** The statuses that users got, in order of time. */
   statuses: { n: number; reader: string; prediction_id: string; status: string }[];
+  credits: Credit[];
 };
 
 type OpenedWorld = { world: World; close(): Promise<void> };
@@ -93,7 +107,7 @@ export async function openWorld(
   await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
   const receivers = new Receivers();
   await receivers.open();
-  const ledger = { starts: [], answers: [], deletions: [], resubscribed: [], refusals: [], statuses: [] };
+  const ledger = { starts: [], answers: [], deletions: [], resubscribed: [], refusals: [], statuses: [], credits: [] };
   return {
     world: { stack, dataDir, isGiven: databaseUrl !== undefined, storageFaultFile, sql, receivers, users: [], ledger },
     close: async () => {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, step, time } from "./fields.ts";
+import { id, line, step, time } from "./fields.ts";
 
 const micros = z.int().min(0);
 const currency = z.literal("USD");
@@ -14,7 +14,65 @@ export const cost = z
         "held: atMostMicros is reserved. settled: it cost amountMicros. released: the provider did not bill it. unknown: atMostMicros counts until an administrator settles it.",
     }),
   })
-  .meta({ id: "Cost", description: "In millionths of a dollar. The provider's invoice decides." });
+  .meta({ id: "Cost", description: "What the user pays, in millionths of a dollar." });
+
+export const balance = z
+  .object({
+    availableMicros: z.int().meta({ description: "What is left of your credit; negative after a large refund." }),
+    heldMicros: micros.meta({ description: "What is reserved for what has not ended; not in availableMicros." }),
+  })
+  .meta({ id: "Balance", description: "Your prepaid balance in millionths of a dollar." });
+const balanceOrNone = balance.nullable().meta({ description: "Your balance; null if you do not pay in advance." });
+
+/** `balance` of the error balance_exhausted. */
+export const exhaustedBalance = z
+  .object({
+    availableMicros: z.int().meta({ description: "What is left." }),
+    estimateMicros: micros.meta({ description: "Upper bound for the cost of the refused start." }),
+  })
+  .meta({ id: "ExhaustedBalance" });
+
+const KINDS = ["grant", "purchase", "refund", "adjustment", "expiry"] as const;
+const MILLION = 1_000_000_000_000;
+
+const addedCredit = {
+  key: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, "Must have 1 to 255 visible ASCII characters.")
+    .meta({
+      description: "Adding the same key again adds nothing, for good. Use the id of the payment or the refund.",
+    }),
+  kind: z.enum(KINDS, { error: `Must be one of ${KINDS.join(", ")}.` }),
+  amountMicros: z
+    .int()
+    .min(-MILLION)
+    .max(MILLION)
+    .meta({ description: "In millionths of a dollar. Negative for a refund or an expiry." }),
+};
+
+const takes = (kind: string) => kind === "refund" || kind === "expiry";
+
+/** Postgres has the same rule (credits, sign_is_that_of_the_kind). */
+export const addCreditBody = z
+  .strictObject({ ...addedCredit, note: line(0, 500).optional().meta({ description: "For administrators." }) })
+  .refine(
+    ({ kind, amountMicros }) => amountMicros !== 0 && (kind === "adjustment" || amountMicros < 0 === takes(kind)),
+    {
+      path: ["amountMicros"],
+      error:
+        "Must be above 0 for a grant or a purchase, below 0 for a refund or an expiry, and not 0 for an adjustment.",
+    },
+  )
+  .meta({ id: "AddCredit" });
+
+export const credit = z
+  .object({
+    ...addedCredit,
+    note: z.string().nullable(),
+    createdAt: time,
+    balance: balance.meta({ description: "The balance with it." }),
+  })
+  .meta({ id: "Credit" });
 
 const period = z.enum(["day", "month"]).meta({ description: "By UTC." });
 
@@ -51,7 +109,8 @@ export const estimate = z
     availableMicros: micros.nullable().meta({
       description: "What is left of your budget, or for an app (OAuth client) of its own limit; null without one.",
     }),
-    withinBudget: z.boolean().meta({ description: "Whether the budgets would admit the start now." }),
+    balance: balanceOrNone,
+    withinBudget: z.boolean().meta({ description: "Whether the budgets and your balance would admit the start now." }),
     quoteId: id.nullable().meta({ description: "With `quote=true`: starts exactly this, once. Otherwise null." }),
     quotedUntil: time
       .nullable()
@@ -113,5 +172,6 @@ export const usage = z
         }),
       )
       .meta({ description: "Your budgets, as of now; empty without one." }),
+    balance: balanceOrNone,
   })
   .meta({ id: "Usage" });

@@ -108,6 +108,33 @@ export const budgetExhausted = z.strictObject({
   }),
 });
 
+/**
+ * `balance.low`: a start or a refund has left less than the service's threshold. Sent once after each credit, to the owner's endpoints
+ * and to service-wide ones.
+ */
+export const balanceLow = z.strictObject({
+  type: z.literal("balance.low"),
+  timestamp: time,
+  data: z.strictObject({
+    ownerId: id,
+    /** Millionths of a dollar, at that time. */
+    availableMicros: z.int(),
+    thresholdMicros: z.int().min(0),
+  }),
+});
+
+/** `balance.exhausted`: the balance refused a start. Sent once after each credit, as balance.low. */
+export const balanceExhausted = z.strictObject({
+  type: z.literal("balance.exhausted"),
+  timestamp: time,
+  data: z.strictObject({
+    ownerId: id,
+    availableMicros: z.int(),
+    /** Upper bound for the cost of the refused start. */
+    estimateMicros: z.int().min(0),
+  }),
+});
+
 /** `webhook.test`: a test of this endpoint was requested. */
 export const webhookTest = z.strictObject({
   type: z.literal("webhook.test"),
@@ -124,6 +151,8 @@ export const webhookEvent = z.discriminatedUnion("type", [
   generationSucceeded,
   generationFailed,
   budgetExhausted,
+  balanceLow,
+  balanceExhausted,
   webhookTest,
 ]);
 export type WebhookEvent = z.infer<typeof webhookEvent>;

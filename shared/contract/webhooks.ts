@@ -8,6 +8,8 @@ export const EVENT_TYPES = [
   "generation.succeeded",
   "generation.failed",
   "budget.exhausted",
+  "balance.low",
+  "balance.exhausted",
 ] as const;
 
 const url = line(1, 2048).meta({ description: "An https URL of a public address." });

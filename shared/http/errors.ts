@@ -4,6 +4,7 @@ export const ERROR_STATUS = {
   invalid_request: 400,
   unauthorized: 401,
   budget_exceeded: 402,
+  balance_exhausted: 402,
   spending_stopped: 402,
   forbidden: 403,
   client_not_allowed: 403,
@@ -32,7 +33,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === "string" && Object.hasOwn(ERROR_STATUS, code);
 
-/** What is left of the budget that refused a start; shared/contract/costs.ts has its fields. */
+/** What is left of the budget or balance that refused a start; shared/contract/costs.ts has the fields. */
 type ErrorBudget = { [field: string]: string | number | undefined };
 
 /** One invalid field: `path` is its dotted name, `message` a sentence. */
@@ -49,6 +50,7 @@ export class ApiError extends Error {
     readonly extra: {
       details?: ErrorDetail[];
       budget?: ErrorBudget;
+      balance?: ErrorBudget;
       headers?: Record<string, string>;
       cause?: unknown;
     } = {},
@@ -68,6 +70,7 @@ export type EnvelopeError = {
   message: string;
   details?: ErrorDetail[];
   budget?: ErrorBudget;
+  balance?: ErrorBudget;
   requestId: string;
 };
 

@@ -273,6 +273,11 @@ create table keyframe_private.settings (
   owner_month_micros bigint constraint owner_month_is_exact_in_json check (owner_month_micros between 0 and 9007199254740991),
   service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
   service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
+  -- What users pay, and prepaid balances.
+  markup numeric not null default 1 constraint markup_is_between_0_and_1000 check (markup between 0 and 1000),
+  prepaid_by_default boolean not null default false,
+  balance_low_micros bigint not null default 1000000
+    constraint balance_low_is_exact_in_json check (balance_low_micros between 0 and 9007199254740991),
   spending_stopped boolean not null default true,
   webhook_retry_schedule interval[] not null
     default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
@@ -300,6 +305,9 @@ comment on column keyframe_private.settings.owner_day_micros is 'The budget of e
 comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
 comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
+comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this. A row in model_markups takes its place.';
+comment on column keyframe_private.settings.prepaid_by_default is 'Whether owners without a row in credits start nothing that costs something. With false, an owner is prepaid from the first row in credits on.';
+comment on column keyframe_private.settings.balance_low_micros is 'A start that leaves a balance below this sends balance.low, once after each credit; in micro-dollars.';
 comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
@@ -2026,6 +2034,34 @@ begin
   return new;
 end $$;
 
+-- What users pay: the provider's bill times a factor. A submit keeps its factor, so a change never reaches back.
+create table keyframe_private.model_markups (
+  model text primary key,
+  markup numeric not null constraint markup_is_between_0_and_1000 check (markup between 0 and 1000)
+);
+comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
+comment on column keyframe_private.model_markups.model is 'A model of keyframe.models.';
+comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this.';
+
+create function keyframe_private.require_known_model()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if not exists (select from keyframe.models m where m.model = new.model) then
+    raise exception 'There is no model %. keyframe.models has their names.', new.model
+      using errcode = 'check_violation', constraint = 'model_is_known';
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.markup_of(model text)
+returns numeric language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    (select m.markup from keyframe_private.model_markups m where m.model = markup_of.model),
+    (select s.markup from keyframe_private.settings s), 1);
+end $$;
+comment on function keyframe_private.markup_of is 'The factor by which users pay more or less than the provider bills for a model.';
+
 -- A run keeps the price that it was started under.
 create function keyframe_private.keep_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -2034,10 +2070,12 @@ begin
     using errcode = 'check_violation', constraint = 'price_in_force_stays';
 end $$;
 
--- A model that gets another name at the provider keeps its prices, also while another step has it under the old name.
+-- A model that gets another name at the provider keeps its prices and markup, also while another step has it under the old name.
 create function keyframe_private.rename_prices()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
+  insert into keyframe_private.model_markups (model, markup)
+  select new.model, m.markup from keyframe_private.model_markups m where m.model = old.model on conflict do nothing;
   if exists (select from keyframe.models m where m.model = old.model) then
     insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source, checked_at)
     select new.model, p.applies_to, p.metric, p.price_usd, p.valid_from, p.source, p.checked_at
@@ -2054,21 +2092,26 @@ end $$;
 
 -- The list of models, with what the default of each step costs.
 
-create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
+-- most: upper bound. charge: what the user pays. All null when unknown, but for a ceiling; price_ids null when one is missing.
+create type keyframe_private.run_cost as (
+  price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
+
+create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
-  return asked_micros is null or coalesce(micros <= asked_micros, false);
+  return asked.most_micros is null
+    or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 end $$;
-comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost. Every run may replace one of unknown cost.';
+comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that the provider bills and the user pays. Every run may replace one of unknown cost.';
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
-returns bigint language plpgsql stable set search_path = '' as $$
+returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 begin
-  return (keyframe_private.most_cost(chosen.model, (
+  return keyframe_private.most_cost(chosen.model, (
     select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
-  ), at)).most_micros;
+  ), at);
 end $$;
-comment on function keyframe_private.default_cost is 'The most that a run of a model with its defaults costs.';
+comment on function keyframe_private.default_cost is 'What a run of a model with its defaults costs.';
 
 create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
 returns text language plpgsql stable set search_path = '' as $$
@@ -2082,17 +2125,19 @@ comment on function keyframe_private.default_successor is 'The model that takes 
 
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$
+declare
+  factor constant numeric := keyframe_private.markup_of(model);
 begin
   return (
     select coalesce(json_agg(json_build_object(
-      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
+      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd * factor, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
     from (
       select distinct on (o.metric, o.applies_to) o.* from keyframe_private.model_prices o
       where o.model = prices_json.model and o.valid_from <= now()
       order by o.metric, o.applies_to, o.valid_from desc
     ) p);
 end $$;
-comment on function keyframe_private.prices_json is 'The prices of a model that hold now, as in GET /api/models.';
+comment on function keyframe_private.prices_json is 'The prices of a model that hold now, as users pay them.';
 
 create function keyframe.list_models()
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -2532,6 +2577,9 @@ create table keyframe_private.provider_submits (
   cost_micros bigint,
   cost_state text not null default 'held',
   client_id text,
+  markup numeric not null default 1,
+  most_charge_micros bigint generated always as (ceil(most_micros * markup)) stored,
+  charge_micros bigint generated always as (ceil(cost_micros * markup)) stored,
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
@@ -2545,7 +2593,8 @@ create table keyframe_private.provider_submits (
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
   -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
   constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
-    and cost_micros between 0 and 1000000000000)
+    and cost_micros between 0 and 1000000000000),
+  constraint markup_is_between_0_and_1000 check (markup between 0 and 1000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
@@ -2569,8 +2618,11 @@ comment on column keyframe_private.provider_submits.cancel_due_at is 'When to ca
 comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
-comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
-comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
+comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
+comment on column keyframe_private.provider_submits.markup is 'The markup of the moment when it was added.';
+comment on column keyframe_private.provider_submits.most_charge_micros is 'The most that its owner can pay.';
+comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: a session of the owner''s, or a server.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
@@ -2624,9 +2676,9 @@ begin
   returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, client_id, metrics, submitted_at,
+      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, markup, client_id, metrics, submitted_at,
       answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros,
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
       o.client_id,
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
@@ -3187,17 +3239,17 @@ create function keyframe_private.find_successor(gone keyframe.models, asked json
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   found_model keyframe.models;
-  asked_micros bigint;
+  asked_cost keyframe_private.run_cost;
 begin
   begin
-    asked_micros := (keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now())).most_micros;
+    asked_cost := keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
   from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
-  where keyframe_private.costs_no_more((keyframe_private.most_cost(t.model, t.input, now())).most_micros, asked_micros)
+  where keyframe_private.costs_no_more(keyframe_private.most_cost(t.model, t.input, now()), asked_cost)
   order by t.place
   limit 1;
   return found_model;
@@ -3424,7 +3476,7 @@ declare
   released keyframe_private.provider_submits;
   code text;
   sentence text;
-  budget text;
+  figures text;
 begin
   perform keyframe_private.take_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
@@ -3434,10 +3486,8 @@ begin
   limit 1;
   perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
 exception when sqlstate 'KEYFR' then
-  get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
-  if code = 'budget_exceeded' then
-    perform keyframe_private.note_exhausted(prediction.owner_id, (budget::json ->> 'estimateMicros')::bigint);
-  end if;
+  get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end $$;
 comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
@@ -3883,25 +3933,25 @@ comment on column keyframe_private.quotes.asked_model is 'The model of the reque
 comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
 comment on column keyframe_private.quotes.input is 'The complete input that was priced, of the first take.';
 comment on column keyframe_private.quotes.model is 'The model that was priced.';
-comment on column keyframe_private.quotes.most_micros is 'The price: the most that the start can cost, in micro-dollars.';
+comment on column keyframe_private.quotes.most_micros is 'The price: the most that its user can pay for the start, in micro-dollars.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
 create function keyframe_private.add_quote(
-  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, most_micros bigint)
+  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost)
 returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
 declare
   client constant text := auth.jwt() ->> 'client_id';
   made keyframe_private.quotes;
 begin
   perform keyframe_private.require_spending();
-  perform keyframe_private.raise_if(add_quote.most_micros is null, 'price_unknown',
+  perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
-  perform keyframe_private.require_budget(priced.owner_id, add_quote.most_micros, now(), client);
+  perform keyframe_private.require_budget(priced.owner_id, cost, now(), client, is_start => false);
   insert into keyframe_private.quotes (owner_id, client_id, project_id, step, asked, asked_model, asked_count, input, model, most_micros)
   values (priced.owner_id, client, priced.project_id, priced.step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, priced.input,
-    priced.model, add_quote.most_micros)
+    priced.model, cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;
@@ -3940,7 +3990,7 @@ begin
   select p.* into started from keyframe.predictions p where p.id = ids[1];
   perform keyframe_private.raise_if(
     (started.model, started.input) is distinct from (quote.model, quote.input)
-    or ((select case when count(*) = count(s.most_micros) then sum(s.most_micros) end
+    or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
       from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
     'precondition_failed',
     'What this quote is for has changed since: the price, the model, the project''s prompt or its frames. Nothing was started. Ask for an estimate with a new quote.');
@@ -4029,7 +4079,8 @@ begin
     perform keyframe_private.take_token('generate', start_prediction.count);
     takes := keyframe_private.starts_of(array_fill(project_id, array[start_prediction.count]), step, input, model, 1);
     request.answer := keyframe_private.start_all(
-      takes, (keyframe_private.price_start(takes[1])).most_micros * start_prediction.count, request.resource_id);
+      takes, keyframe_private.sum_of(array_fill((keyframe_private.price_start(takes[1])).cost, array[start_prediction.count])),
+      request.resource_id);
     predictions := keyframe_private.started_json(request.answer);
   end if;
   return json_build_object(
@@ -4038,9 +4089,7 @@ begin
     'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  if refused.code = 'budget_exceeded' then
-    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
-  end if;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
   return keyframe_private.refuse(refused, 'generate');
 end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
@@ -4055,6 +4104,7 @@ declare
   made keyframe_private.quotes;
   takes keyframe.predictions[];
   priced record;
+  cost keyframe_private.run_cost;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -4064,14 +4114,14 @@ begin
   if number > 1 then
     perform keyframe_private.price_start(takes[number]); -- its seed is the highest
   end if;
+  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
   if quote then
-    made := keyframe_private.add_quote(priced.wanted, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count,
-      priced.most_micros * number);
+    made := keyframe_private.add_quote(priced.wanted, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
   end if;
   return json_build_object('rate', rate, 'estimate', jsonb_build_object(
     'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
     'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(priced.estimate_micros * number, priced.most_micros * number));
+    || keyframe_private.estimate_json(cost));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -4274,27 +4324,46 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- Several starts in one request: takes of one step, or what the shots of a film lack. All of them or none.
 
-create function keyframe_private.price_start(inout wanted keyframe.predictions, out estimate_micros bigint, out most_micros bigint)
+create function keyframe_private.price_start(inout wanted keyframe.predictions, out cost keyframe_private.run_cost)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted := keyframe_private.resolve_start(wanted);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  select c.estimate_micros, c.most_micros into estimate_micros, most_micros
-  from keyframe_private.most_cost(wanted.model, wanted.input, now()) c;
+  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
 comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs.';
 
-create function keyframe_private.estimate_json(estimate_micros bigint, most_micros bigint)
+create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
+returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
+declare
+  total keyframe_private.run_cost;
+begin
+  select case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_micros), 0) end,
+    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_micros), 0) end,
+    case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_charge_micros), 0) end,
+    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_charge_micros), 0) end
+  into total.estimate_micros, total.most_micros, total.estimate_charge_micros, total.most_charge_micros
+  from unnest(costs) c;
+  return total;
+end $$;
+comment on function keyframe_private.sum_of is 'What runs cost together; null where one is unknown.';
+
+create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return jsonb_build_object(
-    'estimateMicros', estimate_micros, 'atMostMicros', most_micros, 'currency', 'USD',
+    'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
       where b.scope <> 'service'),
+    'balance', keyframe_private.balance_json(auth.uid()),
     'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b where (most_micros <= b.available_micros) is not true));
+      select from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
+      where (case b.scope when 'service' then cost.most_micros else cost.most_charge_micros end <= b.available_micros) is not true)
+      and not exists (
+        select from keyframe_private.balance_of(auth.uid()) b
+        where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
 end $$;
-comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets would admit them.';
+comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
 
 -- Seeds that follow each other make takes that differ, each of which can be repeated.
 create function keyframe_private.starts_of(projects uuid[], step keyframe.generation_step, input jsonb, model text, seed_step integer)
@@ -4310,13 +4379,13 @@ end $$;
 comment on function keyframe_private.starts_of is 'A start for each of the projects, which may be the same one.';
 
 -- The budget is checked for all together, so that a refusal says what all cost. The lock keeps it until each holds its own cost.
-create function keyframe_private.start_all(starts keyframe.predictions[], most_micros bigint, request uuid)
+create function keyframe_private.start_all(starts keyframe.predictions[], cost keyframe_private.run_cost, request uuid)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   ids constant jsonb := to_jsonb(array(select s.id from unnest(starts) with ordinality s order by s.ordinality));
 begin
   perform keyframe_private.take_lock('slots', auth.uid());
-  perform keyframe_private.require_budget(auth.uid(), most_micros, clock_timestamp(), auth.jwt() ->> 'client_id');
+  perform keyframe_private.require_budget(auth.uid(), cost, clock_timestamp(), auth.jwt() ->> 'client_id');
   perform set_config('keyframe.starts_of', auth.uid()::text, true); -- their tokens are taken
   insert into keyframe.predictions (id, project_id, step, input, model)
   select s.id, s.project_id, s.step, s.input, s.model from unnest(starts) with ordinality s order by s.ordinality;
@@ -4352,18 +4421,22 @@ begin
 end $$;
 comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step and no run that may become one, in order; with project_ids, only these.';
 
-create function keyframe_private.estimate_starts(starts keyframe.predictions[])
-returns jsonb language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.estimate_starts(starts keyframe.predictions[], out estimate jsonb, out cost keyframe_private.run_cost)
+language plpgsql volatile set search_path = '' as $$
 declare
   one keyframe.predictions;
+  priced record;
+  costs keyframe_private.run_cost[] := '{}';
   shot jsonb;
   shots jsonb := '[]';
   refused keyframe_private.refusal;
 begin
   foreach one in array starts loop
     begin
-      select jsonb_build_object('model', (p.wanted).model, 'estimateMicros', p.estimate_micros, 'atMostMicros', p.most_micros, 'error', null)
-      into shot from keyframe_private.price_start(one) p;
+      priced := keyframe_private.price_start(one);
+      costs := costs || priced.cost;
+      shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
+        'atMostMicros', (priced.cost).most_charge_micros, 'error', null);
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
       shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null,
@@ -4371,11 +4444,8 @@ begin
     end;
     shots := shots || (shot || jsonb_build_object('projectId', one.project_id));
   end loop;
-  return jsonb_build_object('shots', shots) || (
-    select keyframe_private.estimate_json(
-      case when count(*) = count(s."estimateMicros") then coalesce(sum(s."estimateMicros"), 0) end::bigint,
-      case when count(*) = count(s."atMostMicros") then coalesce(sum(s."atMostMicros"), 0) end::bigint)
-    from jsonb_to_recordset(shots) s ("estimateMicros" bigint, "atMostMicros" bigint, error jsonb) where s.error is null);
+  cost := keyframe_private.sum_of(costs);
+  estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
 comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together.';
 
@@ -4386,7 +4456,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   request record;
   starts keyframe.predictions[] := '{}';
-  estimate jsonb;
+  priced record;
   refusals record;
   refused keyframe_private.refusal;
 begin
@@ -4399,20 +4469,18 @@ begin
     if cardinality(starts) > 1 then
       perform keyframe_private.take_token('generate', cardinality(starts) - 1);
     end if;
-    estimate := keyframe_private.estimate_starts(starts);
+    priced := keyframe_private.estimate_starts(starts);
     select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
-    into refusals from jsonb_to_recordset(estimate -> 'shots') s ("projectId" uuid, error jsonb) where s.error is not null;
+    into refusals from jsonb_to_recordset(priced.estimate -> 'shots') s ("projectId" uuid, error jsonb) where s.error is not null;
     perform keyframe_private.raise_if(refusals.shots is not null, refusals.first ->> 'code', format(
       'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'));
-    request.answer := keyframe_private.start_all(starts, (estimate ->> 'atMostMicros')::bigint, request.resource_id);
+    request.answer := keyframe_private.start_all(starts, priced.cost, request.resource_id);
   end if;
   return json_build_object('predictions', keyframe_private.started_json(request.answer), 'replayed', request.replayed,
     'rate', keyframe_private.rate_state('generate'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  if refused.code = 'budget_exceeded' then
-    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
-  end if;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
   return keyframe_private.refuse(refused, 'generate', cardinality(starts));
 end $$;
 comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it: for all or for none.';
@@ -4431,7 +4499,7 @@ begin
     rate := keyframe_private.take_token('read', cardinality(shots) - 1);
   end if;
   return json_build_object('rate', rate, 'estimate',
-    keyframe_private.estimate_starts(keyframe_private.starts_of(shots, step, input, model, 0)));
+    (keyframe_private.estimate_starts(keyframe_private.starts_of(shots, step, input, model, 0))).estimate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -5229,17 +5297,18 @@ begin
 end $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file; null when neither says it.';
 
--- expected: null when unknown. most: the model's ceiling then. prices: null when one is missing. A price of 0 is known whatever the
+-- estimate: null when unknown. most: the model's ceiling then. price_ids: null when one is missing. A price of 0 is known whatever the
 -- quantity. No run costs more than a million dollars: a mistyped price is no failure.
-create function keyframe_private.most_cost(
-  model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
-language plpgsql stable set search_path = '' as $$
+create function keyframe_private.most_cost(model text, input jsonb, at timestamptz)
+returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 #variable_conflict use_column
+declare
+  cost keyframe_private.run_cost;
 begin
   select
     case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
     case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
-  into price_ids, estimate_micros
+  into cost.price_ids, cost.estimate_micros
   from (
     select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
   ) billed
@@ -5250,12 +5319,14 @@ begin
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
-  most_micros := estimate_micros;
-  if most_micros is null then
-    most_micros := (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model);
-  end if;
+  cost.most_micros := coalesce(cost.estimate_micros,
+    (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+  cost.markup := keyframe_private.markup_of(most_cost.model);
+  cost.estimate_charge_micros := ceil(cost.estimate_micros * cost.markup);
+  cost.most_charge_micros := ceil(cost.most_micros * cost.markup);
+  return cost;
 end $$;
-comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
+comment on function keyframe_private.most_cost is 'What a run with a resolved input costs.';
 
 -- Without a generic plan it is planned at each end.
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
@@ -5271,7 +5342,8 @@ begin
 end $$;
 comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
 
--- Budgets: a start is refused when the most that it can cost does not fit.
+-- Budgets: a start is refused when the most that it can cost does not fit. An owner's budgets count what the owner pays, the service's what
+-- the provider bills.
 
 create table keyframe_private.owner_budgets (
   owner_id uuid primary key,
@@ -5289,7 +5361,7 @@ comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
-language plpgsql stable set search_path = '' as $$
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   today constant date := (budgets_of.at at time zone 'UTC')::date;
@@ -5307,14 +5379,15 @@ begin
     ('service', null, s.service_day_micros, s.service_month_micros)
   ) w (scope, owner_id, day_micros, month_micros)
   cross join lateral ( -- one reading for both
-    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
-      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
-      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
-      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    select keyframe_private.exact_sum(sum(c.settled)) as month_settled, keyframe_private.exact_sum(sum(c.held)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held) filter (where c.day = today)) as day_held
     from (
-      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      select o.day, o.settled_charge_micros + o.unknown_charge_micros as settled, o.held_charge_micros as held
+      from keyframe_private.costs o where o.owner_id = w.owner_id
       union all
-      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+      select e.day, e.settled_micros + e.unknown_micros, e.held_micros
+      from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
     where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
   cross join lateral (values
     ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
@@ -5326,8 +5399,8 @@ begin
     (today + 1)::timestamp at time zone 'UTC'
   from keyframe_private.allowed_clients c
   cross join lateral (
-    select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'unknown' then s.most_micros end)) as settled,
-      keyframe_private.exact_sum(sum(s.most_micros) filter (where s.cost_state = 'held')) as held
+    select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
+      keyframe_private.exact_sum(sum(s.most_charge_micros) filter (where s.cost_state = 'held')) as held
     from keyframe_private.provider_submits s
     where s.owner_id = owner and s.client_id = c.client_id
       and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
@@ -5336,31 +5409,34 @@ end $$;
 comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner, by this OAuth client if one starts it, must fit into, with what is used of each.';
 
 -- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
-create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz, client text default null)
+create function keyframe_private.require_budget(
+  owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   budget record;
 begin
+  -- Several starts of one transaction add up, because each sees the rows of those before it.
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
     'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
-    if most_micros is null then
+    if cost.most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
         'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
-    elsif most_micros > budget.available_micros then
+    elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
-        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros,
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))
           || case when budget.scope <> 'service' then jsonb_build_object(
             'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
             'availableMicros', budget.available_micros) else '{}' end)::text);
     end if;
   end loop;
+  perform keyframe_private.require_balance(owner, cost.most_charge_micros, is_start);
 end $$;
-comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
+comment on function keyframe_private.require_budget is 'Admits a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
 
 create table keyframe_private.exhausted_budgets (
   id bigint generated always as identity primary key,
@@ -5376,14 +5452,23 @@ comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
 comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
 
-create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+create function keyframe_private.note_exhausted(owner uuid, code text, hint text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
+  refused constant jsonb := case when code in ('budget_exceeded', 'balance_exhausted') then hint end;
+  most_micros constant bigint := refused ->> 'estimateMicros';
   budget record;
 begin
+  if code = 'balance_exhausted' then
+    perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credit_id, b.available_micros, 'estimateMicros', most_micros)
+    from keyframe_private.balance_of(owner) b;
+  end if;
   for budget in
     select b.*, case b.scope when 'owner' then owner end as owner_id
-    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
+    from keyframe_private.budgets_of(owner, now()) b
+    where code = 'budget_exceeded'
+      and case b.scope when 'owner' then b.available_micros < most_micros
+        else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end
   loop
     if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
       insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
@@ -5392,7 +5477,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start. Waits for nobody: if two race, one insert is enough.';
+comment on function keyframe_private.note_exhausted is 'Notes the budgets, or the balance, that have refused a start. Waits for nobody: if two race, one insert is enough.';
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
@@ -5401,15 +5486,15 @@ create function keyframe_private.add_submit(
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+  cost constant keyframe_private.run_cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
 begin
-  if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at, p.client_id);
+  if (cost.most_micros <= released.most_micros and cost.most_charge_micros <= released.most_charge_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, cost, added_at, p.client_id);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
-    most_micros, client_id, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros, p.client_id,
-    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+    most_micros, markup, client_id, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    cost.markup, p.client_id, (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end $$;
 comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
@@ -5476,7 +5561,8 @@ end $$;
 
 -- supabase/schemas/50_costs/20_sums.sql
 
--- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
+-- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC. A cost is what the
+-- provider bills, a charge what the owner pays.
 
 -- A submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
 create table keyframe_private.daily_costs (
@@ -5491,7 +5577,10 @@ create table keyframe_private.daily_costs (
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0,
-  is_merged boolean not null default false
+  is_merged boolean not null default false,
+  held_charge_micros bigint not null default 0,
+  settled_charge_micros bigint not null default 0,
+  unknown_charge_micros bigint not null default 0
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
@@ -5505,9 +5594,12 @@ comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended 
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
+comment on column keyframe_private.daily_costs.held_charge_micros is 'What the owner pays at most for submits that have not ended.';
+comment on column keyframe_private.daily_costs.settled_charge_micros is 'What the owner pays for ended submits.';
+comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
-create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
+create index daily_costs_to_merge_idx on keyframe_private.daily_costs (owner_id, id) where not is_merged;
 
 create table keyframe_private.project_costs (
   id bigint generated always as identity primary key,
@@ -5519,7 +5611,7 @@ create table keyframe_private.project_costs (
   settled_micros bigint not null,
   unknown_micros bigint not null
 );
-comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+comment on table keyframe_private.project_costs is 'What submits cost their owner (the charges), by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
 comment on column keyframe_private.project_costs.owner_id is 'The owner.';
 comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.project_costs.project_id is 'The project.';
@@ -5530,12 +5622,28 @@ comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound 
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
 
+create table keyframe_private.owner_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null
+);
+comment on table keyframe_private.owner_costs is 'What submits cost their owner (the charges), all days together, without those that daily_costs has not merged yet. Kept for good: balances need it.';
+comment on column keyframe_private.owner_costs.owner_id is 'The owner.';
+comment on column keyframe_private.owner_costs.held_micros is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.owner_costs.settled_micros is 'Cost of ended submits.';
+comment on column keyframe_private.owner_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
+create index owner_costs_owner_id_idx on keyframe_private.owner_costs (owner_id);
+
 -- Everybody's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
-select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
 from keyframe_private.daily_costs c
 union all
-select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
 from keyframe_private.daily_costs c where not c.is_merged;
 comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Those without an owner have what everybody''s cost.';
 
@@ -5545,10 +5653,12 @@ begin
   with added as (
     delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
-      from added a
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
+      a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
+    from added a
     union all
-    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
+      a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
     from added a
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
@@ -5558,51 +5668,77 @@ begin
       select o.id from (select distinct c.day, c.step, c.model from added c) k
       join keyframe_private.daily_costs o using (day, step, model)
       where o.owner_id is null and o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+      c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
   ), projects_before as (
     delete from keyframe_private.project_costs c where c.id = any (array(
       select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
       join keyframe_private.project_costs o using (owner_id, day, project_id)
       for update of o skip locked))
     returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), owners_before as (
+    delete from keyframe_private.owner_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id from added a) k
+      join keyframe_private.owner_costs o using (owner_id)
+      for update of o skip locked))
+    returning c.owner_id, c.held_micros, c.settled_micros, c.unknown_micros
   ), merged as (
     insert into keyframe_private.daily_costs (
-      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
+      settled_charge_micros, unknown_charge_micros, is_merged)
     select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
-      sum(c.unknown_submits), true
+      sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros), true
     from (table counted union all table before) c
     group by c.owner_id, c.day, c.step, c.model
+  ), owners_merged as (
+    insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros)
+    select c.owner_id, sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+    from (
+      select a.owner_id, a.held_charge_micros as held_micros, a.settled_charge_micros as settled_micros, a.unknown_charge_micros as unknown_micros
+      from added a
+      union all
+      table owners_before
+    ) c
+    group by c.owner_id
   )
   insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
   select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
   from (
-    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_charge_micros as held_micros, a.settled_charge_micros as settled_micros,
+      a.unknown_charge_micros as unknown_micros
+    from added a
     where a.project_id is not null
     union all
     table projects_before
   ) c
   group by c.owner_id, c.day, c.project_id;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''. Leaves out merged rows that others have locked: then there are several for a while.';
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s, to their projects'' and to their owners''. Leaves out merged rows that others have locked: then there are several for a while.';
 
 -- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. What it cost before is taken back.
 create function keyframe_private.count_cost()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if tg_op = 'UPDATE'
-    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
+      old.markup)
     is not distinct from
-    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
+      new.markup) then
     return null;
   end if;
   insert into keyframe_private.daily_costs (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
   select (c.s).owner_id, ((c.s).created_at at time zone 'UTC')::date, (c.s).step, (c.s).model, (c.s).project_id,
     sum(c.times * (c.s).is_first::integer),
     sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
     sum(c.times * coalesce((c.s).cost_micros, 0)),
     sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
-    sum(c.times * ((c.s).cost_state = 'unknown')::integer)
+    sum(c.times * ((c.s).cost_state = 'unknown')::integer),
+    sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_charge_micros, 0) else 0 end),
+    sum(c.times * coalesce((c.s).charge_micros, 0)),
+    sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_charge_micros, 0) else 0 end)
   from (values (old, -1), (new, 1)) c (s, times)
   where (c.s).id is not null
   group by 1, 2, 3, 4, 5;
@@ -5615,10 +5751,10 @@ returns json language plpgsql stable set search_path = '' as $$
 begin
   return (
     select json_build_object(
-      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.charge_micros)) end,
       'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0
-          else s.most_micros end)) end,
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'released' then 0
+          else s.most_charge_micros end)) end,
       'currency', 'USD',
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
@@ -5626,13 +5762,13 @@ begin
     where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;
-comment on function keyframe_private.cost_json is 'What a prediction costs, all its submits together, as in the API.';
+comment on function keyframe_private.cost_json is 'What a prediction costs its owner, all its submits together, as in the API.';
 
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge',
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.owner_id, o.id', max_rows, 'merge',
       'select keyframe_private.merge_cost_rows($1)');
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
@@ -5652,7 +5788,7 @@ begin
         select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
         from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
         union all
-        select d.project_id, d.predictions, d.settled_micros, d.held_micros, d.unknown_micros
+        select d.project_id, d.predictions, d.settled_charge_micros, d.held_charge_micros, d.unknown_charge_micros
         from keyframe_private.daily_costs d
         where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
       ) c
@@ -5681,15 +5817,16 @@ begin
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
         sum(c.predictions) as predictions,
-        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
-        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+        keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
   end if;
   return json_build_object(
     'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'balance', keyframe_private.balance_json(auth.uid()),
     'budgets', (
       select coalesce(json_agg(json_build_object(
         'scope', b.scope, 'period', b.period, 'limitMicros', b.limit_micros, 'settledMicros', b.settled_micros, 'heldMicros', b.held_micros,
@@ -5700,7 +5837,195 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
+comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets and balance.';
+
+-- supabase/schemas/50_costs/30_balances.sql
+
+-- Prepaid balances: what an owner pays for in advance. Balance = credits - settled - held - unknown: nobody keeps a counter.
+
+create table keyframe_private.credits (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  micros bigint not null,
+  kind text not null,
+  key text not null default gen_random_uuid()::text,
+  note text,
+  created_at timestamptz not null default now(),
+  constraint one_credit_for_each_key unique (owner_id, key),
+  constraint kind_is_known check (kind in ('grant', 'purchase', 'refund', 'adjustment', 'expiry')),
+  constraint sign_is_that_of_the_kind check (
+    case when kind in ('grant', 'purchase') then micros > 0 when kind in ('refund', 'expiry') then micros < 0 else micros <> 0 end),
+  constraint amount_is_exact_in_json check (micros between -9007199254740991 and 9007199254740991),
+  constraint key_has_1_to_255_visible_characters check (key ~ '^[\x21-\x7e]{1,255}$'),
+  constraint note_has_at_most_500_characters check (char_length(note) <= 500)
+);
+comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';
+comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
+comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
+comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
+comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
+comment on column keyframe_private.credits.note is 'For administrators.';
+comment on column keyframe_private.credits.created_at is 'When it was added.';
+create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
+
+create table keyframe_private.balance_notes (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  type text not null,
+  credit_id bigint not null,
+  noted_at timestamptz not null default now(),
+  constraint once_after_a_credit unique (owner_id, type, credit_id)
+);
+comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were written: each once after a credit.';
+comment on column keyframe_private.balance_notes.owner_id is 'Whose balance it is.';
+comment on column keyframe_private.balance_notes.type is 'balance.low or balance.exhausted.';
+comment on column keyframe_private.balance_notes.credit_id is 'The newest row of credits that added something; 0: none.';
+comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
+
+-- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is
+-- planned at each start.
+create function keyframe_private.balance_of(
+  owner uuid, out available_micros bigint, out held_micros bigint, out credit_id bigint, out low_micros bigint)
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  credited numeric;
+begin
+  select sum(c.micros), max(c.id) filter (where c.micros > 0) into credited, credit_id
+  from keyframe_private.credits c where c.owner_id = owner;
+  if credited is null then
+    select 0, 0, 0, s.balance_low_micros into available_micros, held_micros, credit_id, low_micros
+    from keyframe_private.settings s where s.prepaid_by_default;
+    return;
+  end if;
+  select -- what JSON holds exactly
+    greatest(-9007199254740991, least(9007199254740991, credited - coalesce(sum(c.held + c.ended), 0))),
+    least(9007199254740991, coalesce(sum(c.held), 0)), coalesce(credit_id, 0), (select s.balance_low_micros from keyframe_private.settings s)
+  into available_micros, held_micros, credit_id, low_micros
+  from (
+    select o.held_micros as held, o.settled_micros + o.unknown_micros as ended from keyframe_private.owner_costs o where o.owner_id = owner
+    union all
+    select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
+    from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
+end $$;
+comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved of them; the newest credit that added something, and what counts as low.';
+
+create function keyframe_private.balance_json(owner uuid)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select json_build_object('availableMicros', b.available_micros, 'heldMicros', b.held_micros)
+    from keyframe_private.balance_of(owner) b where b.available_micros is not null);
+end $$;
+comment on function keyframe_private.balance_json is 'The balance as in the API; null without one.';
+
+create function keyframe_private.note_balance(owner uuid, type text, credit bigint, available_micros bigint, name text, micros bigint)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if exists (
+      select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credit_id = credit)
+    or not keyframe_private.take_lock(note_balance.type, owner, waits => false) then
+    return;
+  end if;
+  insert into keyframe_private.balance_notes (owner_id, type, credit_id) values (owner, note_balance.type, credit) on conflict do nothing;
+  if found then
+    perform keyframe_private.emit_event(note_balance.type, owner, null, null, now(),
+      jsonb_build_object('ownerId', owner, 'availableMicros', available_micros, name, micros));
+  end if;
+end $$;
+comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Waits for nobody: if two race, one is enough.';
+
+-- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
+create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  balance constant record := keyframe_private.balance_of(owner);
+begin
+  if balance.available_micros is null then
+    return;
+  elsif most_micros is null then
+    perform keyframe_private.raise_error('price_unknown',
+      'No price is known for this model and input, and you pay by balance. Choose another model, or ask the administrator for its price.');
+  elsif most_micros > balance.available_micros then
+    perform keyframe_private.raise_error('balance_exhausted',
+      'This generation can cost more than your balance. Add credit, or choose a cheaper model, resolution or length.',
+      jsonb_build_object('availableMicros', balance.available_micros, 'estimateMicros', most_micros)::text);
+  elsif is_start and balance.available_micros - most_micros < balance.low_micros then
+    perform keyframe_private.note_balance(
+      owner, 'balance.low', balance.credit_id, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
+  end if;
+end $$;
+comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
+
+-- Not what is held or unknown: if that were taken off too, its release would be a gift. Two first credits at once: the key decides.
+create function keyframe_private.open_balance()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if new.key <> 'opening' and not exists (select from keyframe_private.credits c where c.owner_id = new.owner_id) then
+    insert into keyframe_private.credits (owner_id, micros, kind, key, note)
+    select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
+    from (
+      select keyframe_private.exact_sum(sum(c.settled)) as settled from (
+        select o.settled_micros as settled from keyframe_private.owner_costs o where o.owner_id = new.owner_id
+        union all
+        select d.settled_charge_micros from keyframe_private.daily_costs d where d.owner_id = new.owner_id and not d.is_merged) c) t
+    where t.settled > 0
+    on conflict do nothing;
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.note_low_after_credit()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  b constant record := keyframe_private.balance_of(new.owner_id);
+begin
+  if b.available_micros < b.low_micros then
+    perform keyframe_private.note_balance(new.owner_id, 'balance.low', b.credit_id, b.available_micros, 'thresholdMicros', b.low_micros);
+  end if;
+  return null;
+end $$;
+
+create function keyframe_private.keep_credits()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception 'A credit stays as it is. Insert an adjustment with what is to be added or taken away.'
+    using errcode = 'check_violation', constraint = 'credits_are_only_inserted';
+end $$;
+
+create function keyframe_private.add_credit(
+  owner uuid, micros bigint, kind text, key text default gen_random_uuid()::text, note text default null)
+returns keyframe_private.credits language plpgsql volatile set search_path = '' as $$
+declare
+  credit keyframe_private.credits;
+begin
+  perform keyframe_private.raise_if(
+    not exists (select from auth.users u where u.id = owner)
+      and not exists (select from keyframe_private.credits c where c.owner_id = owner),
+    'user_not_found', 'There is no user with this id, and no deleted one who has credits.');
+  insert into keyframe_private.credits (owner_id, micros, kind, key, note)
+  values (owner, add_credit.micros, add_credit.kind, add_credit.key, add_credit.note)
+  on conflict on constraint one_credit_for_each_key do nothing
+  returning * into credit;
+  if not found then
+    select c.* into credit from keyframe_private.credits c where c.owner_id = owner and c.key = add_credit.key;
+    perform keyframe_private.raise_if((credit.micros, credit.kind) <> (add_credit.micros, add_credit.kind), 'idempotency_mismatch',
+      'This key was used for another credit of this user. Send a new key with a new credit.');
+  end if;
+  return credit;
+end $$;
+comment on function keyframe_private.add_credit is 'Adds credit to an owner''s balance, or takes it away: once for each key. For administrators.';
+
+-- lock_timeout: an equal credit may be open in another transaction.
+create function keyframe_worker.add_credit(user_id uuid, amount_micros bigint, kind text, key text, note text default null)
+returns json language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
+declare
+  credit constant keyframe_private.credits := keyframe_private.add_credit(user_id, amount_micros, kind, key, note);
+begin
+  return json_build_object('rate', null, 'replayed', credit.created_at <> now(), 'credit', json_build_object(
+    'key', credit.key, 'kind', credit.kind, 'amountMicros', credit.micros, 'note', credit.note,
+    'createdAt', keyframe_private.wire_time(credit.created_at), 'balance', keyframe_private.balance_json(user_id)));
+end $$;
+comment on function keyframe_worker.add_credit is 'Adds credit for a server that sends the secret key and Keyframe-User.';
 
 -- supabase/schemas/60_webhooks/10_endpoints.sql
 
@@ -5710,7 +6035,8 @@ comment on function keyframe.read_usage is 'The caller''s predictions and costs 
 create function keyframe_private.event_types()
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
-  return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'webhook.test'];
+  return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'balance.low', 'balance.exhausted',
+    'webhook.test'];
 end $$;
 comment on function keyframe_private.event_types is 'Every type of event.';
 
@@ -5731,7 +6057,7 @@ create table keyframe.webhook_endpoints (
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint description_is_one_line check (keyframe_private.is_one_line(description)),
   constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),
-  constraint event_types_are_a_list_of_at_most_5 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 5),
+  constraint event_types_are_a_list_of_at_most_7 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 7),
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint times_are_in_years_of_four_digits check (
@@ -5949,7 +6275,7 @@ create table keyframe.webhook_events (
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
 comment on column keyframe.webhook_events.id is 'The webhook-id of every delivery.';
-comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted or webhook.test.';
+comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted, balance.low, balance.exhausted or webhook.test.';
 comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns; null: all, or an endpoint without an owner.';
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
@@ -7750,7 +8076,7 @@ returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
     'spendingStopped', s.spending_stopped,
     'cheapestStartMicros', (
-      select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
+      select min((keyframe_private.default_cost(m, now())).most_micros) from keyframe.step_defaults d
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
@@ -8116,14 +8442,29 @@ comment on column keyframe_private.admin_usage.submits is 'How often they were s
 
 create view keyframe_private.admin_costs with (security_invoker = true) as
 select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
-  round(sum(c.settled_micros) / 1e6, 6) as settled_usd, round(sum(c.held_micros) / 1e6, 6) as held_usd, round(sum(c.unknown_micros) / 1e6, 6) as unknown_usd
+  round(sum(c.settled_micros) / 1e6, 6) as settled_usd, round(sum(c.held_micros) / 1e6, 6) as held_usd, round(sum(c.unknown_micros) / 1e6, 6) as unknown_usd,
+  round(sum(c.settled_charge_micros) / 1e6, 6) as settled_charge_usd, round(sum(c.held_charge_micros) / 1e6, 6) as held_charge_usd,
+  round(sum(c.unknown_charge_micros) / 1e6, 6) as unknown_charge_usd
 from keyframe_private.costs c
 where c.owner_id is not null
 group by c.day, c.owner_id, c.step, c.model;
-comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
-comment on column keyframe_private.admin_costs.settled_usd is 'Cost of ended submits.';
+comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay, by owner, step and model, in US dollars.';
+comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';
 comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
+comment on column keyframe_private.admin_costs.settled_charge_usd is 'What the owner pays for ended submits.';
+comment on column keyframe_private.admin_costs.held_charge_usd is 'What the owner pays at most for submits that have not ended.';
+comment on column keyframe_private.admin_costs.unknown_charge_usd is 'What the owner pays at most for submits whose cost is unknown.';
+
+create view keyframe_private.admin_balances with (security_invoker = true) as
+select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_micros / 1e6, 6) as balance_usd,
+  round(b.held_micros / 1e6, 6) as held_usd
+from (select o.owner_id, sum(o.micros) as credits from keyframe_private.credits o group by 1) c
+cross join lateral keyframe_private.balance_of(c.owner_id) b;
+comment on view keyframe_private.admin_balances is 'For administrators: the balance of each owner who has credits, in US dollars.';
+comment on column keyframe_private.admin_balances.credits_usd is 'The sum of the owner''s credits.';
+comment on column keyframe_private.admin_balances.balance_usd is 'What is left of them.';
+comment on column keyframe_private.admin_balances.held_usd is 'What is reserved for submits that have not ended; balance_usd is without it.';
 
 -- supabase/schemas/80_service/50_pruning.sql
 
@@ -8259,10 +8600,11 @@ begin
       ('quotes', 'o.id', $w$o.expires_at < now() - interval '24 hours' order by o.expires_at$w$),
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
-      ('daily_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
       ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
       ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
       ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
+      ('balance_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
       ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
       ('set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
@@ -8397,7 +8739,7 @@ create trigger _130_clear_refusal before update on keyframe.models
 comment on trigger _130_clear_refusal on keyframe.models is 'Makes a model that the provider refused available again.';
 create trigger _500_rename_prices after update of model on keyframe.models
   for each row when (new.model <> old.model) execute function keyframe_private.rename_prices();
-comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices.';
+comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices and markup.';
 create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
 comment on trigger _510_rename_predictions on keyframe.models is 'Predictions follow the new name of their model.';
@@ -8426,6 +8768,11 @@ comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuse
 create trigger _120_keep_deleted before delete on keyframe_private.model_prices
   for each row when (old.valid_from <= now()) execute function keyframe_private.keep_price();
 comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuses to delete a price that has been in force.';
+
+-- keyframe_private.model_markups
+create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
+  for each row execute function keyframe_private.require_known_model();
+comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 
 -- keyframe.predictions
 create trigger _100_guard_move before update of status on keyframe.predictions
@@ -8503,7 +8850,7 @@ create trigger _100_settle before update of outcome on keyframe_private.provider
 comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
 -- outcome: _100_settle writes the cost of an end.
 create trigger _500_count
-  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
+  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state, markup
   on keyframe_private.provider_submits
   for each row execute function keyframe_private.count_cost();
 comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its cost to the sums of its day, and corrects them.';
@@ -8519,6 +8866,17 @@ comment on trigger _520_kick_cancel on keyframe_private.provider_submits is 'Kic
 create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
   for each row execute function keyframe_private.emit_budget_exhausted();
 comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
+
+-- keyframe_private.credits
+create trigger _100_keep before update or delete or truncate on keyframe_private.credits
+  for each statement execute function keyframe_private.keep_credits();
+comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit.';
+create trigger _110_open_balance before insert on keyframe_private.credits
+  for each row execute function keyframe_private.open_balance();
+comment on trigger _110_open_balance on keyframe_private.credits is 'Before an owner''s first credit: takes off what was settled before.';
+create trigger _500_note_low after insert on keyframe_private.credits
+  for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
+comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low where a refund has made the balance low.';
 
 -- keyframe.webhook_endpoints
 create trigger _100_limit before insert on keyframe.webhook_endpoints
@@ -8970,6 +9328,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
+  keyframe_worker.add_credit,
   keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 

@@ -92,7 +92,7 @@ create trigger _130_clear_refusal before update on keyframe.models
 comment on trigger _130_clear_refusal on keyframe.models is 'Makes a model that the provider refused available again.';
 create trigger _500_rename_prices after update of model on keyframe.models
   for each row when (new.model <> old.model) execute function keyframe_private.rename_prices();
-comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices.';
+comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices and markup.';
 create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
 comment on trigger _510_rename_predictions on keyframe.models is 'Predictions follow the new name of their model.';
@@ -121,6 +121,11 @@ comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuse
 create trigger _120_keep_deleted before delete on keyframe_private.model_prices
   for each row when (old.valid_from <= now()) execute function keyframe_private.keep_price();
 comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuses to delete a price that has been in force.';
+
+-- keyframe_private.model_markups
+create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
+  for each row execute function keyframe_private.require_known_model();
+comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 
 -- keyframe.predictions
 create trigger _100_guard_move before update of status on keyframe.predictions
@@ -198,7 +203,7 @@ create trigger _100_settle before update of outcome on keyframe_private.provider
 comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
 -- outcome: _100_settle writes the cost of an end.
 create trigger _500_count
-  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
+  after insert or update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state, markup
   on keyframe_private.provider_submits
   for each row execute function keyframe_private.count_cost();
 comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its cost to the sums of its day, and corrects them.';
@@ -214,6 +219,17 @@ comment on trigger _520_kick_cancel on keyframe_private.provider_submits is 'Kic
 create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
   for each row execute function keyframe_private.emit_budget_exhausted();
 comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
+
+-- keyframe_private.credits
+create trigger _100_keep before update or delete or truncate on keyframe_private.credits
+  for each statement execute function keyframe_private.keep_credits();
+comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit.';
+create trigger _110_open_balance before insert on keyframe_private.credits
+  for each row execute function keyframe_private.open_balance();
+comment on trigger _110_open_balance on keyframe_private.credits is 'Before an owner''s first credit: takes off what was settled before.';
+create trigger _500_note_low after insert on keyframe_private.credits
+  for each row when (new.micros < 0) execute function keyframe_private.note_low_after_credit();
+comment on trigger _500_note_low on keyframe_private.credits is 'Writes the event balance.low where a refund has made the balance low.';
 
 -- keyframe.webhook_endpoints
 create trigger _100_limit before insert on keyframe.webhook_endpoints

@@ -74,6 +74,7 @@ grant execute on function
   keyframe_worker.claim_predictions,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.record_files_removed,
+  keyframe_worker.add_credit,
   keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
 

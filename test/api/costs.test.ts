@@ -45,7 +45,7 @@ test("a first frame → its cost is held from the start, and settled at its end,
   const sums = { predictions: 1, settledMicros: FRAME, heldMicros: 0, unknownMicros: 0 };
   expect(await readUsage()).toEqual({
     ...{ from: `${today.slice(0, 8)}01`, to: expect.any(String), currency: "USD", groupBy: "day" },
-    ...{ groups: [{ key: today, ...sums }], budgets: [] },
+    ...{ groups: [{ key: today, ...sums }], budgets: [], balance: null },
   });
   for (const [groupBy, key] of [
     ["model", ended.model],

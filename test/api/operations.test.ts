@@ -93,13 +93,19 @@ test.each(OPERATION_IDS)(
     const line = requestLine.parse(JSON.parse(app.log[0] ?? ""));
     const { method, at, caller } = OPERATIONS[id];
     expect(line).toMatchObject({ level: "info", requestId: `log-${id}`, method, route: `/api${at}`, status });
-    expect([line.ownerId, line.actor]).toEqual([caller === "nobody" ? undefined : scene.user.id, undefined]);
+    const [ownerId, actor] = [
+      caller === "nobody" ? undefined : scene.user.id,
+      caller === "server" ? caller : undefined,
+    ];
+    expect([line.ownerId, line.actor]).toEqual([ownerId, actor]);
   },
 );
 
+/** Not addCredit (test/api/credits.test.ts). */
+const OF_USERS = OPERATION_IDS.filter((id) => ["session", "manager"].includes(OPERATIONS[id].caller));
 const actsFor = (id: string) => ({ apikey: inject("stack").secretKey, "keyframe-user": id });
 
-test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].caller !== "nobody"))(
+test.each(OF_USERS)(
   "%s by a server for the user → the user's success, one call of the database, one token; the log says so",
   async (id) => {
     const { takes } = REQUESTS[id];
@@ -136,7 +142,7 @@ test.each(OPERATION_IDS.filter((id) => takesKey(OPERATIONS[id])))(
 
 const keyHeaders = (key: string) => ({ apikey: key, authorization: `Bearer ${key}` });
 
-test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].caller !== "nobody"))(
+test.each(OF_USERS)(
   "%s without a session, or with a key in its place → 401, and the database is not asked",
   async (id) => {
     const { publishableKey, secretKey } = inject("stack");

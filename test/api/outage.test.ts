@@ -61,11 +61,12 @@ const ids = {
   ...{ shareId: id, shareToken: "t".repeat(43) },
 };
 async function requests(): Promise<[path: string, options: CallOptions][]> {
+  const token = inject("stack").secretKey;
   const asked = OPERATION_IDS.map(async (one): Promise<[string, CallOptions]> => {
     const { path, options } = REQUESTS[one];
-    return [path(ids), { method: OPERATIONS[one].method, ...(await options?.(ids)) }];
+    const byServer = OPERATIONS[one].caller === "server" ? { token, headers: { "keyframe-user": id } } : {};
+    return [path(ids), { method: OPERATIONS[one].method, ...byServer, ...(await options?.(ids)) }];
   });
-  const token = inject("stack").secretKey;
   return [["/api/health?deep=1", { token }], ["/api/metrics", { token }], ...(await Promise.all(asked))];
 }
 

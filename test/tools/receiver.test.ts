@@ -80,7 +80,7 @@ describe("an event in one line", () => {
   const receivedAt = new Date("2026-03-01T09:32:42.000Z");
   const line = (body: unknown, duplicate = false) =>
     describeEvent({ id: "event-1", event: webhookEvent.parse(body), headers: {}, body: "", receivedAt, duplicate });
-  const [created, succeeded, failed, exhausted, tested] = documentedBodies.map((body) => JSON.parse(body));
+  const [created, succeeded, failed, exhausted, low, , tested] = documentedBodies.map((body) => JSON.parse(body));
   const project = "project 5f0c7a52-6f4e-4a39-9c55-1a6f0f8f2a10";
   const prediction = "prediction 0d9b3c1e-8f57-4c0b-a1f5-2f6f4f0f9b33";
 
@@ -106,6 +106,7 @@ describe("an event in one line", () => {
       line(exhausted),
       `user ${exhausted.data.ownerId}: budget of the ${exhausted.data.period} until ${exhausted.data.resetsAt}`,
     ],
+    ["balance.low → whose, and what is left", line(low), `user ${low.data.ownerId}: $0.64 left`],
     ["webhook.test → endpoint", line(tested), "webhook.test          endpoint c2a4b7f8-51d0-4a0e-9a4d-7b1f6e3d8c44"],
     [
       "a refusal → status and reason",

@@ -44,6 +44,9 @@ function details(event: WebhookEvent): string[] {
         `${scope === "owner" ? `user ${event.data.ownerId}` : "all users"}: budget of the ${period} until ${resetsAt}`,
       ];
     }
+    case "balance.low":
+    case "balance.exhausted":
+      return [`user ${event.data.ownerId}: $${event.data.availableMicros / 1_000_000} left`];
     case "webhook.test":
       return [`endpoint ${event.data.endpointId}`];
   }

@@ -108,6 +108,8 @@ export function commandOf(place: Place, { path = {}, query = {}, body }: Example
   const parts = [`curl -X ${method.toUpperCase()} '${url.replace(/\?$/, "")}'`];
   if ("session" in credentials) parts.push('-H "Authorization: Bearer $TOKEN"');
   if ("secretKey" in credentials) parts.push('-H "apikey: $SECRET_KEY"');
+  if (operation.parameters?.some(({ name, required }) => name === "Keyframe-User" && required))
+    parts.push('-H "Keyframe-User: $USER_ID"');
   if (type.startsWith("image/")) parts.push(`-H 'Content-Type: ${type}'`, "--data-binary @image.png");
   if (body !== undefined) {
     const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");

@@ -82,6 +82,7 @@ export function outdatedWords(
 /** Errors whose message already says what to do. */
 const SAY_THEMSELVES = new Set([
   "attempts_exhausted",
+  "balance_exhausted",
   "budget_exceeded",
   "content_rejected",
   "deadline_exceeded",

@@ -1,4 +1,4 @@
-import type { Cost, Estimate, ExceededBudget, Usage } from "../../../client/index.ts";
+import type { Balance, Cost, Estimate, ExceededBudget, Usage } from "../../../client/index.ts";
 import { exactTime } from "./format-time.ts";
 
 const DOLLARS = new Intl.NumberFormat(undefined, {
@@ -18,13 +18,16 @@ export function estimateWords({ estimateMicros, atMostMicros }: Estimate): strin
   return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
 }
 
-/** Why the budgets would refuse a start now; null if they would not. */
+/** Why the budgets or the balance would refuse a start now; null if they would not. */
 export function overBudgetWords({
   withinBudget,
   availableMicros,
   atMostMicros,
+  balance,
 }: Omit<Estimate, "model" | "requestedModel" | "quoteId" | "quotedUntil">): string | null {
   if (withinBudget) return null;
+  if (balance !== null && (atMostMicros ?? 0) > balance.availableMicros)
+    return `Your balance is ${dollars(balance.availableMicros)}. Add credit, or choose a cheaper model, resolution or length.`;
   if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)
     return "Your budget needs a known price. Choose another model.";
@@ -60,6 +63,10 @@ export const openOf = ({ heldMicros, unknownMicros }: Sums): number => heldMicro
 /** The sum of all groups, with the upper bound for open costs. */
 export const sumWords = ({ groups }: Usage): string =>
   dollars(groups.reduce((sum, group) => sum + group.settledMicros + openOf(group), 0));
+
+/** What is left of a prepaid balance. */
+export const balanceWords = ({ availableMicros, heldMicros }: Balance): string =>
+  `Your balance is ${dollars(availableMicros)}${heldMicros > 0 ? `, and ${dollars(heldMicros)} is reserved for open runs` : ""}.`;
 
 /** The sum of this month against its budget. */
 export function monthWords(usage: Usage): string {

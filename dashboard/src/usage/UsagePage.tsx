@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Step, Usage } from "../../../client/index.ts";
 import { STEP_NAME } from "../steps/status-words.ts";
 import { exactTime } from "../ui/format-time.ts";
-import { dollars, monthWords, openOf, sumWords } from "../ui/money.ts";
+import { balanceWords, dollars, monthWords, openOf, sumWords } from "../ui/money.ts";
 import { PageHead, Panel, Unread } from "../ui/page-parts.tsx";
 import { useModelLabel } from "../queries/use-models.ts";
 import { useTitles, useUsage } from "./use-usage.ts";
@@ -44,8 +44,11 @@ export function Component() {
           }
         >
           <Stack>
+            {month === "" && usage.data.balance !== null && <Text size="sm">{balanceWords(usage.data.balance)}</Text>}
             {month === "" && usage.data.budgets.map((budget) => <Budget key={budget.period} {...budget} />)}
-            {month === "" && usage.data.budgets.length === 0 && <Text size="sm">You have no budget of your own.</Text>}
+            {month === "" && usage.data.budgets.length === 0 && usage.data.balance === null && (
+              <Text size="sm">You have no budget of your own.</Text>
+            )}
             {usage.data.groups.length === 0 ? (
               <Text c="dimmed">No runs in this month.</Text>
             ) : (
@@ -53,7 +56,7 @@ export function Component() {
             )}
             <Text size="sm" c="dimmed">
               Open: runs that have not ended, or whose bill from the provider is unknown. They count with the most that
-              they can cost. The provider's invoice decides.
+              they can cost.
             </Text>
           </Stack>
         </Panel>

@@ -8,6 +8,8 @@ export const EVENT_WORDS: Record<EventType, string> = {
   "generation.succeeded": "A frame or a video is finished and stored.",
   "generation.failed": "A frame or a video failed.",
   "budget.exhausted": "A budget refused a start.",
+  "balance.low": "A balance is low.",
+  "balance.exhausted": "A balance refused a start.",
 };
 
 /** The events to choose from. Not the contract's own list: its schemas would be most of what this page loads. */

@@ -49,11 +49,17 @@ select owner_id, project_id, id, 1, true, step, model, created_at, created_at, s
 from keyframe.predictions order by created_at;
 
 -- As they are once they are merged.
-insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
+insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits,
+  settled_charge_micros, unknown_charge_micros, is_merged)
 select o.id, (s.created_at at time zone 'UTC')::date, s.step, s.model, count(*), coalesce(sum(s.cost_micros), 0),
-  coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0), count(*) filter (where s.cost_state = 'unknown'), true
+  coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0), count(*) filter (where s.cost_state = 'unknown'),
+  coalesce(sum(s.charge_micros), 0), coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0), true
 from keyframe_private.provider_submits s cross join lateral (values (s.owner_id), (null)) o (id)
 group by 1, 2, 3, 4 order by 2;
+insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros)
+select s.owner_id, 0, coalesce(sum(s.charge_micros), 0), coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0)
+from keyframe_private.provider_submits s
+group by 1;
 insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
 select s.owner_id, (s.created_at at time zone 'UTC')::date, s.project_id, count(*), 0, coalesce(sum(s.cost_micros), 0),
   coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0)

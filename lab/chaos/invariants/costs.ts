@@ -3,13 +3,17 @@ import type { Invariant } from "./ledger-tables.ts";
 export const costInvariants = {
   costs_are_what_was_billed: {
     sentence:
-      "of each owner, deleted ones too: what was settled is what the provider billed; what was released it did not bill; what is unknown it billed at most",
+      "of each owner, deleted ones too: what was settled is what the provider billed, by the prices of its start; what was released it did not bill; what is unknown it billed at most",
     broken: `
       select format('submit %s of prediction %s of %s (%s, %s): %s %s of at most %s, and %s was billed', s.attempt, s.prediction_id, s.owner_id,
         s.model, s.outcome, s.cost_state, s.cost_micros, s.most_micros, r.billed_micros) as broken
       from keyframe_private.provider_submits s
       join chaos.runs r on r.id = s.provider_prediction_id
-      where case s.cost_state when 'settled' then s.cost_micros = r.billed_micros when 'released' then r.billed_micros = 0
+      cross join lateral (
+        select coalesce((
+          select substring(p.source from 'chaos (.)')::int from keyframe_private.model_prices p
+          where p.id = any (s.price_ids) and p.source like 'chaos %'), 1) as factor) f
+      where case s.cost_state when 'settled' then s.cost_micros = r.billed_micros * f.factor when 'released' then r.billed_micros = 0
         when 'unknown' then r.billed_micros <= s.most_micros end is not true
       union all
       select format('submit %s of prediction %s is settled, and has no run', attempt, prediction_id) from keyframe_private.provider_submits
@@ -36,13 +40,34 @@ export const costInvariants = {
       ) s on true
       where r.billed > coalesce(s.most, 0)`,
   },
+  balances_are_the_ledgers: {
+    sentence:
+      "of each owner with credits: credits - balance = what the owner pays, by the markup of each start, or can have to pay",
+    broken: `
+      select format('owner %s: %s of credits, %s are left, and the ledger has %s', c.owner_id, c.credits, b.available_micros, s.charges) as broken
+      from (select o.owner_id, sum(o.micros) as credits from keyframe_private.credits o group by 1) c
+      cross join lateral keyframe_private.balance_of(c.owner_id) b
+      cross join lateral (
+        select coalesce(sum(ceil(o.markup * case o.cost_state when 'settled' then o.cost_micros when 'released' then 0 else o.most_micros end)), 0)
+          as charges
+        from keyframe_private.provider_submits o where o.owner_id = c.owner_id) s
+      where c.credits - b.available_micros <> s.charges`,
+  },
+  credits_are_what_servers_added: {
+    sentence: "each credit that a server added is there once, also for a deleted user, and no other",
+    broken: `
+      select format('owner %s, %s: the server added %s, the row has %s', owner_id, key, c.micros, t.micros) as broken
+      from chaos.credits c full join keyframe_private.credits t using (owner_id, key)
+      where c.micros is distinct from t.micros`,
+  },
   sums_are_the_ledgers: {
     sentence: "the sums of each owner and of everybody, by the day on which a submit was added, equal the ledger's",
     broken: `
       select format('owner %s, %s, %s by %s: counted %s, the ledger has %s', owner, day, step, model, c.sums, t.sums) as broken
       from (
         select coalesce(owner_id::text, 'everybody') as owner, day, step, model,
-          row(sum(predictions), sum(held_micros), sum(settled_micros), sum(unknown_micros), sum(unknown_submits))::text as sums
+          row(sum(predictions), sum(held_micros), sum(settled_micros), sum(unknown_micros), sum(unknown_submits),
+            sum(held_charge_micros), sum(settled_charge_micros), sum(unknown_charge_micros))::text as sums
         from keyframe_private.costs group by 1, 2, 3, 4
       ) c
       full join (
@@ -52,12 +77,15 @@ export const costInvariants = {
           coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0),
           coalesce(sum(s.cost_micros), 0),
           coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0),
-          count(*) filter (where s.cost_state = 'unknown'))::text as sums
+          count(*) filter (where s.cost_state = 'unknown'),
+          coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+          coalesce(sum(s.charge_micros), 0),
+          coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0))::text as sums
         from keyframe_private.provider_submits s
         cross join lateral (values (s.owner_id::text), ('everybody')) o (owner)
         group by 1, 2, 3, 4
       ) t using (owner, day, step, model)
-      where coalesce(c.sums, '(0,0,0,0,0)') <> coalesce(t.sums, '(0,0,0,0,0)')`,
+      where coalesce(c.sums, '(0,0,0,0,0,0,0,0)') <> coalesce(t.sums, '(0,0,0,0,0,0,0,0)')`,
   },
   project_sums_are_the_ledgers: {
     sentence: "the sums of each project, merged or not, equal the ledger's",
@@ -68,15 +96,16 @@ export const costInvariants = {
         from (
           select project_id, day, held_micros, settled_micros, unknown_micros from keyframe_private.project_costs
           union all
-          select project_id, day, held_micros, settled_micros, unknown_micros from keyframe_private.daily_costs where not is_merged
+          select project_id, day, held_charge_micros, settled_charge_micros, unknown_charge_micros
+          from keyframe_private.daily_costs where not is_merged
         ) all_sums
         group by 1, 2
       ) c
       full join (
         select s.project_id, (s.created_at at time zone 'UTC')::date as day, row(
-          coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0),
-          coalesce(sum(s.cost_micros), 0),
-          coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0))::text as sums
+          coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'held'), 0),
+          coalesce(sum(s.charge_micros), 0),
+          coalesce(sum(s.most_charge_micros) filter (where s.cost_state = 'unknown'), 0))::text as sums
         from keyframe_private.provider_submits s
         group by 1, 2
       ) t using (project_id, day)

@@ -23,6 +23,7 @@ const TABLES = `
   create table chaos.answers (key text, what text, id text, owner_id uuid);
   create table chaos.deletions (id uuid);
   create table chaos.resubscribed (hook text);
+  create table chaos.credits (key text, owner_id uuid, micros bigint);
   create table chaos.refusals (status int, retry_after boolean);
   create table chaos.statuses (n int, reader uuid, prediction_id uuid, status text);
   create table chaos.arrivals (hook text, event_id uuid, type text, body_md5 text, taken int, misbehaved int);

@@ -78,7 +78,14 @@ const models = {
   ],
 };
 const amountsOf = (micros: number) => ({
-  ...{ estimateMicros: micros, atMostMicros: micros, currency: "USD", availableMicros: 8_120_000, withinBudget: true },
+  ...{
+    estimateMicros: micros,
+    atMostMicros: micros,
+    currency: "USD",
+    availableMicros: 8_120_000,
+    balance: null,
+    withinBudget: true,
+  },
 });
 const estimateOf = (model: string, micros: number) => ({
   ...{ model, requestedModel: null, ...amountsOf(micros) },
@@ -148,6 +155,7 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   readUsage: {
     ...{ from: "2026-11-01", to: "2026-11-21", currency: "USD", groupBy: "day" },
     groups: [{ key: "2026-11-21", predictions: 24, settledMicros: 1_841_000, heldMicros: 39_000, unknownMicros: 0 }],
+    balance: null,
     budgets: [
       {
         ...{ period: "month", limitMicros: 10_000_000, settledMicros: 1_841_000, heldMicros: 39_000 },
@@ -162,6 +170,11 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   estimateLastFrame: estimateOf(firstFrame.model, 67_000),
   estimateVideo: estimateOf(video.model, 450_000),
   startQuote: queued(firstFrame),
+  addCredit: {
+    ...{ key: "pi_3PxT", kind: "purchase", amountMicros: 10_000_000, note: null },
+    createdAt: "2026-11-21T12:00:00.000Z",
+    balance: { availableMicros: 10_450_000, heldMicros: 67_000 },
+  },
   readFirstFrame: firstFrame,
   readLastFrame: lastFrame,
   readVideo: video,

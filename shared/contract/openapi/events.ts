@@ -1,6 +1,14 @@
 import { z } from "zod";
 import type { ZodOpenApiObject, ZodOpenApiPathItemObject } from "zod-openapi";
-import { budgetExhausted, generationFailed, generationSucceeded, projectCreated, webhookTest } from "../events.ts";
+import {
+  balanceExhausted,
+  balanceLow,
+  budgetExhausted,
+  generationFailed,
+  generationSucceeded,
+  projectCreated,
+  webhookTest,
+} from "../events.ts";
 import { id } from "../fields.ts";
 
 /** The headers of every delivery (https://www.standardwebhooks.com). */
@@ -60,6 +68,18 @@ export const events: ZodOpenApiObject["webhooks"] = {
     "A budget refused a start",
     "Sent once for each budget in each of its periods, when a start is first refused. A start that costs no more than what is left is still admitted.",
     budgetExhausted,
+  ),
+  "balance.low": event(
+    "onBalanceLow",
+    "A balance is low",
+    "Sent once after each credit, when a start or a refund has left less than the service's threshold. Ask the user to add credit.",
+    balanceLow,
+  ),
+  "balance.exhausted": event(
+    "onBalanceExhausted",
+    "A balance refused a start",
+    "Sent once after each credit, when a start is first refused. A start that costs no more than what is left is still admitted.",
+    balanceExhausted,
   ),
   "webhook.test": event(
     "onWebhookTest",

@@ -73,7 +73,7 @@ const rate = { RateLimit: rateLimit, "RateLimit-Policy": rateLimitPolicy };
 export function answerHeaders({ method, caller, tagged, versioned, waits }: Operation): z.ZodObject {
   return z.object({
     "X-Request-Id": requestId,
-    ...(caller === "nobody" ? {} : rate),
+    ...(caller === "nobody" || caller === "server" ? {} : rate),
     ...(method === "POST" ? { "Idempotency-Replayed": replayed } : {}),
     ...(tagged ? { "Retry-After": retryAfter, ETag: etag } : {}),
     ...(versioned ? { ETag: version } : {}),
@@ -146,12 +146,14 @@ const actingFor = id.optional().meta({
   param: { id: "KeyframeUser" },
 });
 
+const payingUser = id.meta({ description: "The id of the user (auth.users.id)." });
+
 /** The headers of a request, without its credentials. */
 export function requestHeaders(operation: Operation): z.ZodObject {
   const { method, tagged, waits, errors, caller } = operation;
   return z.object({
     "X-Request-Id": requestIdGiven,
-    ...(caller === "nobody" ? {} : { "Keyframe-User": actingFor }),
+    ...(caller === "nobody" ? {} : { "Keyframe-User": caller === "server" ? payingUser : actingFor }),
     ...(takesKey(operation) ? { "Idempotency-Key": idempotencyKey } : {}),
     ...(tagged && method === "GET" ? { "If-None-Match": ifNoneMatch } : {}),
     ...(errors?.includes("precondition_failed") ? { "If-Match": ifMatch } : {}),

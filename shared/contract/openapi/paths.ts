@@ -46,6 +46,7 @@ function describe(operationId: string, operation: Operation, sample: unknown): Z
 /** An empty object in the list: also without credentials. */
 function securityOf({ caller, needsSecretKey }: Operation): Record<string, string[]>[] {
   if (needsSecretKey !== undefined) return [{}, { secretKey: [] }];
+  if (caller === "server") return [{ secretKey: [] }];
   return caller === "nobody" ? [] : [{ session: [] }, { secretKey: [] }];
 }
 

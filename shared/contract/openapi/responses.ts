@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
 import { ERROR_STATUS, type ErrorCode } from "../../http/errors.ts";
-import { exceededBudget } from "../costs.ts";
+import { exceededBudget, exhaustedBalance } from "../costs.ts";
 import { errorsOf, type Operation } from "../operations/operation.ts";
 import { answerHeaders, errorHeaders } from "./headers.ts";
 
@@ -20,6 +20,7 @@ const failure = (codes: ErrorCode[]) =>
       message: z.string().meta({ description: "A sentence for a person that says what to do next." }),
       details: z.array(errorDetail).optional(),
       budget: exceededBudget.optional().meta({ description: "Only for budget_exceeded." }),
+      balance: exhaustedBalance.optional().meta({ description: "Only for balance_exhausted." }),
       requestId: z.string().meta({ description: "Also in the log line of the request." }),
     }),
   });
@@ -91,6 +92,7 @@ const exampleOf = (code: ErrorCode) => ({
           },
         }
       : {}),
+    ...(code === "balance_exhausted" ? { balance: { availableMicros: 333_000, estimateMicros: 450_000 } } : {}),
     ...(code === "invalid_request" ? { details: [{ path: "title", message: "Is required." }] } : {}),
     requestId: "0f6c2f0e-4a0a-4f0c-8f43-0c2a9c9a7b91",
   },
@@ -103,6 +105,8 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a new one.",
   budget_exceeded:
     "The start can cost more than is left of a budget. Nothing was started. `budget` says which one, what is left and when it resets: wait, or choose a cheaper model, resolution or length.",
+  balance_exhausted:
+    "The start can cost more than is left of your prepaid balance. Nothing was started. `balance` has the figures: add credit, or choose a cheaper model, resolution or length.",
   spending_stopped: "The administrator has stopped new generations for now. Nothing was started. Try again later.",
   forbidden: "`Keyframe-User` came without the project's secret key, or beside a session. Only a server may send it.",
   client_not_allowed:
@@ -121,11 +125,12 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   precondition_failed: "It has changed since you read it. Read it again, then repeat your request with the new ETag.",
   payload_too_large: "The body is too large. Send a smaller one.",
   unsupported_media_type: "The path does not support this Content-Type.",
-  idempotency_mismatch: "The Idempotency-Key was used for another request in the last 24 hours. Send a new one.",
+  idempotency_mismatch:
+    "The Idempotency-Key was used for another request in the last 24 hours, or the `key` for another credit. Send a new one.",
   unsupported_input:
     "The model does not accept a part of this input. Nothing was charged. `message` says what it accepts, and which models accept that part: choose one of them, or leave the part out.",
   price_unknown:
-    "A budget applies, but no price is known for this model and input. Choose another model, or ask the administrator for its price.",
+    "A budget or a balance applies, but no price is known for this model and input. Choose another model, or ask the administrator for its price.",
   rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
   internal: "The service failed. Try again; if it persists, report the requestId.",
   unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",

@@ -1,5 +1,5 @@
 import { modelList } from "../controls.ts";
-import { estimate, estimateQuery, startQuoteBody, usage, usageQuery } from "../costs.ts";
+import { addCreditBody, credit, estimate, estimateQuery, startQuoteBody, usage, usageQuery } from "../costs.ts";
 import {
   cancelPredictionBody,
   prediction,
@@ -18,10 +18,10 @@ const PAID =
   "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (with `Prefer: wait=N` the service waits up to 25 seconds for the end): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
   "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is charged again." +
   "\n\nAn input that the model would ignore or refuse fails with `unsupported_input`, before any charge: `message` names the value, what the model accepts, and the models that accept it. `GET /api/models` lists what each model accepts. `model_unavailable` means that the model you named is not available any more: choose another, or name none." +
-  "\n\nWhere there is a budget, a start reserves the upper bound of its cost (`cost` in the answer) until it ends. `budget_exceeded` means that less than that is left; `budget` has the figures." +
+  "\n\nWhere there is a budget, a start reserves the upper bound of its cost (`cost` in the answer) until it ends. `budget_exceeded` means that less than that is left; `budget` has the figures. `balance_exhausted` says the same of a prepaid balance, and `balance` has the figures." +
   "\n\nWith `count` it starts several takes: all or none. The answer is the first, and `predictions` has them all. Each take counts as one start for the rate limit; `Prefer: wait` waits for the first.";
 
-export const OVER_BUDGET = ["budget_exceeded", "spending_stopped", "price_unknown"] as const;
+export const OVER_BUDGET = ["budget_exceeded", "balance_exhausted", "spending_stopped", "price_unknown"] as const;
 
 const start = {
   method: "POST",
@@ -38,9 +38,9 @@ const priced = {
   method: "POST",
   tag: "Generation",
   description:
-    "Send the body of a start. It is checked like a start and refused with the same errors, except for budgets: `withinBudget` says whether they would admit the start. Nothing is stored, started or charged; it counts as a read.\n\n" +
-    "With `quote=true` it holds the price for ten minutes, and is refused with every error of the start, budgets included: start it by `POST /api/projects/generate/quote`. It then counts as a creation.\n\n" +
-    "Amounts are in millionths of a dollar. `estimateMicros` is null when no price of the model is known for this input. The provider's invoice decides.",
+    "Send the body of a start. It is checked like a start and refused with the same errors, except for budgets and balance: `withinBudget` says whether they would admit the start. Nothing is stored, started or charged; it counts as a read.\n\n" +
+    "With `quote=true` it holds the price for ten minutes, and is refused with every error of the start, budgets and balance included: start it by `POST /api/projects/generate/quote`. It then counts as a creation.\n\n" +
+    "Amounts are in millionths of a dollar. `estimateMicros` is null when no price of the model is known for this input.",
   changesNothing: true,
   caller: "session",
   query: estimateQuery,
@@ -72,12 +72,31 @@ export const generationOperations = {
     tag: "Generation",
     summary: "Read what your predictions cost",
     description:
-      "Returns how many predictions you started from one day to another and what they cost, by day, model, step or project, and what is left of your budgets. Deleted predictions and projects count. Amounts are in millionths of a dollar; the provider's invoice decides.",
+      "Returns how many predictions you started from one day to another and what they cost, by day, model, step or project, and what is left of your budgets and your balance. Deleted predictions and projects count. Amounts are in millionths of a dollar.",
     caller: "session",
     query: usageQuery,
     status: 200,
     answer: usage,
     examples: [{ summary: "This month by day" }, { summary: "By model", query: { groupBy: "model" } }],
+  },
+  addCredit: {
+    method: "POST",
+    at: "/credits",
+    tag: "Generation",
+    summary: "Add credit to a user's balance",
+    description:
+      "For a server with the secret key, which names the user in `Keyframe-User`: after a payment, a refund or a dispute. A user who has credit is prepaid: a start that can cost more than the balance is refused with `balance_exhausted`.\n\n" +
+      "`key` makes it repeatable for good: the same key adds nothing again, and another amount or kind with it is `idempotency_mismatch`. A refund of more than is left makes the balance negative. Users that are banned, and deleted ones who have credits, are found.",
+    happensOnce: true,
+    caller: "server",
+    body: addCreditBody,
+    status: 201,
+    answer: credit,
+    errors: ["idempotency_mismatch"],
+    examples: [
+      { summary: "A purchase of ten dollars", body: { key: "pi_3PxT", kind: "purchase", amountMicros: 10_000_000 } },
+      { summary: "Its refund", body: { key: "re_3PxT", kind: "refund", amountMicros: -10_000_000 } },
+    ],
   },
   listModels: {
     method: "GET",
@@ -85,7 +104,7 @@ export const generationOperations = {
     tag: "Generation",
     summary: "List the models of each step with their controls",
     description:
-      "Returns the models of each step in display order, with the values, ranges and defaults of each control: build your form from them. Prices are the provider's. A control has the name of the field of a start that sets it; `firstFrame`, `lastFrame` and `referenceImages` stand for the images. An administrator can change the list at any time.",
+      "Returns the models of each step in display order, with the values, ranges and defaults of each control: build your form from them. Prices are what you pay. A control has the name of the field of a start that sets it; `firstFrame`, `lastFrame` and `referenceImages` stand for the images. An administrator can change the list at any time.",
     caller: "session",
     status: 200,
     answer: modelList,

@@ -23,9 +23,9 @@ export type Operation = {
   description: string;
   /**
    * Who may call. session: a user with a session token, or a server that acts for one. manager: also the project with its secret key.
-   * nobody: a call without credentials.
+   * server: only a server that acts for a user. nobody: a call without credentials.
    */
-  caller: "session" | "manager" | "nobody";
+  caller: "session" | "manager" | "server" | "nobody";
   /** The part of an open operation that needs the project's secret key. */
   needsSecretKey?: string;
   path?: z.ZodObject;
@@ -68,8 +68,8 @@ export function errorsOf(operation: Operation): ErrorCode[] {
     "schema_outdated",
     ...(operation.errors ?? []),
   ];
-  if (caller !== "nobody")
-    codes.push("unauthorized", "forbidden", "client_not_allowed", "user_not_found", "rate_limited");
+  if (caller !== "nobody") codes.push("unauthorized", "forbidden", "user_not_found");
+  if (caller === "session" || caller === "manager") codes.push("client_not_allowed", "rate_limited");
   if (operation.needsSecretKey !== undefined) codes.push("unauthorized");
   if (body !== undefined) codes.push("payload_too_large", "request_timeout", "unsupported_media_type");
   if (body !== undefined && body !== "image") codes.push("invalid_json");

@@ -81,7 +81,8 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
 /** Returns the caller. Throws unauthorized; forbidden and invalid_request for a request with Keyframe-User. */
 async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
   if (caller === "nobody") return NOBODY;
-  if (headers.has(ACTING_FOR)) return deps.verifyServer(headers);
+  if (caller === "server" && !headers.has(ACTING_FOR)) await deps.verifyProject(headers); // who has the key lacks the user
+  if (caller === "server" || headers.has(ACTING_FOR)) return deps.verifyServer(headers);
   return caller === "manager" ? deps.verifyManager(headers) : deps.verifySession(headers.get("authorization"));
 }
 

@@ -21,6 +21,11 @@ create table keyframe_private.settings (
   owner_month_micros bigint constraint owner_month_is_exact_in_json check (owner_month_micros between 0 and 9007199254740991),
   service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
   service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
+  -- What users pay, and prepaid balances.
+  markup numeric not null default 1 constraint markup_is_between_0_and_1000 check (markup between 0 and 1000),
+  prepaid_by_default boolean not null default false,
+  balance_low_micros bigint not null default 1000000
+    constraint balance_low_is_exact_in_json check (balance_low_micros between 0 and 9007199254740991),
   spending_stopped boolean not null default true,
   webhook_retry_schedule interval[] not null
     default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
@@ -48,6 +53,9 @@ comment on column keyframe_private.settings.owner_day_micros is 'The budget of e
 comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
 comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
+comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this. A row in model_markups takes its place.';
+comment on column keyframe_private.settings.prepaid_by_default is 'Whether owners without a row in credits start nothing that costs something. With false, an owner is prepaid from the first row in credits on.';
+comment on column keyframe_private.settings.balance_low_micros is 'A start that leaves a balance below this sends balance.low, once after each credit; in micro-dollars.';
 comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';

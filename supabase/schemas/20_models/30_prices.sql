@@ -63,6 +63,34 @@ begin
   return new;
 end $$;
 
+-- What users pay: the provider's bill times a factor. A submit keeps its factor, so a change never reaches back.
+create table keyframe_private.model_markups (
+  model text primary key,
+  markup numeric not null constraint markup_is_between_0_and_1000 check (markup between 0 and 1000)
+);
+comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
+comment on column keyframe_private.model_markups.model is 'A model of keyframe.models.';
+comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this.';
+
+create function keyframe_private.require_known_model()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if not exists (select from keyframe.models m where m.model = new.model) then
+    raise exception 'There is no model %. keyframe.models has their names.', new.model
+      using errcode = 'check_violation', constraint = 'model_is_known';
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.markup_of(model text)
+returns numeric language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    (select m.markup from keyframe_private.model_markups m where m.model = markup_of.model),
+    (select s.markup from keyframe_private.settings s), 1);
+end $$;
+comment on function keyframe_private.markup_of is 'The factor by which users pay more or less than the provider bills for a model.';
+
 -- A run keeps the price that it was started under.
 create function keyframe_private.keep_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -71,10 +99,12 @@ begin
     using errcode = 'check_violation', constraint = 'price_in_force_stays';
 end $$;
 
--- A model that gets another name at the provider keeps its prices, also while another step has it under the old name.
+-- A model that gets another name at the provider keeps its prices and markup, also while another step has it under the old name.
 create function keyframe_private.rename_prices()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
+  insert into keyframe_private.model_markups (model, markup)
+  select new.model, m.markup from keyframe_private.model_markups m where m.model = old.model on conflict do nothing;
   if exists (select from keyframe.models m where m.model = old.model) then
     insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source, checked_at)
     select new.model, p.applies_to, p.metric, p.price_usd, p.valid_from, p.source, p.checked_at
@@ -91,21 +121,26 @@ end $$;
 
 -- The list of models, with what the default of each step costs.
 
-create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
+-- most: upper bound. charge: what the user pays. All null when unknown, but for a ceiling; price_ids null when one is missing.
+create type keyframe_private.run_cost as (
+  price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
+
+create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
-  return asked_micros is null or coalesce(micros <= asked_micros, false);
+  return asked.most_micros is null
+    or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
 end $$;
-comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost. Every run may replace one of unknown cost.';
+comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that the provider bills and the user pays. Every run may replace one of unknown cost.';
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
-returns bigint language plpgsql stable set search_path = '' as $$
+returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 begin
-  return (keyframe_private.most_cost(chosen.model, (
+  return keyframe_private.most_cost(chosen.model, (
     select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
-  ), at)).most_micros;
+  ), at);
 end $$;
-comment on function keyframe_private.default_cost is 'The most that a run of a model with its defaults costs.';
+comment on function keyframe_private.default_cost is 'What a run of a model with its defaults costs.';
 
 create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
 returns text language plpgsql stable set search_path = '' as $$
@@ -119,17 +154,19 @@ comment on function keyframe_private.default_successor is 'The model that takes 
 
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$
+declare
+  factor constant numeric := keyframe_private.markup_of(model);
 begin
   return (
     select coalesce(json_agg(json_build_object(
-      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
+      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd * factor, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
     from (
       select distinct on (o.metric, o.applies_to) o.* from keyframe_private.model_prices o
       where o.model = prices_json.model and o.valid_from <= now()
       order by o.metric, o.applies_to, o.valid_from desc
     ) p);
 end $$;
-comment on function keyframe_private.prices_json is 'The prices of a model that hold now, as in GET /api/models.';
+comment on function keyframe_private.prices_json is 'The prices of a model that hold now, as users pay them.';
 
 create function keyframe.list_models()
 returns json language plpgsql volatile security definer set search_path = '' as $$

@@ -28,6 +28,9 @@ create table keyframe_private.provider_submits (
   cost_micros bigint,
   cost_state text not null default 'held',
   client_id text,
+  markup numeric not null default 1,
+  most_charge_micros bigint generated always as (ceil(most_micros * markup)) stored,
+  charge_micros bigint generated always as (ceil(cost_micros * markup)) stored,
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
@@ -41,7 +44,8 @@ create table keyframe_private.provider_submits (
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
   -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
   constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
-    and cost_micros between 0 and 1000000000000)
+    and cost_micros between 0 and 1000000000000),
+  constraint markup_is_between_0_and_1000 check (markup between 0 and 1000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
@@ -65,8 +69,11 @@ comment on column keyframe_private.provider_submits.cancel_due_at is 'When to ca
 comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
-comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null: no price is known.';
-comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
+comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
+comment on column keyframe_private.provider_submits.markup is 'The markup of the moment when it was added.';
+comment on column keyframe_private.provider_submits.most_charge_micros is 'The most that its owner can pay.';
+comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client that started its prediction; null: a session of the owner''s, or a server.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
@@ -120,9 +127,9 @@ begin
   returning s.id into submit;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, client_id, metrics, submitted_at,
+      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, markup, client_id, metrics, submitted_at,
       answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros,
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros, o.markup,
       o.client_id,
       (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction

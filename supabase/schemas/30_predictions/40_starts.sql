@@ -41,17 +41,17 @@ create function keyframe_private.find_successor(gone keyframe.models, asked json
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   found_model keyframe.models;
-  asked_micros bigint;
+  asked_cost keyframe_private.run_cost;
 begin
   begin
-    asked_micros := (keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now())).most_micros;
+    asked_cost := keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
   from keyframe_private.takers_of(asked, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
-  where keyframe_private.costs_no_more((keyframe_private.most_cost(t.model, t.input, now())).most_micros, asked_micros)
+  where keyframe_private.costs_no_more(keyframe_private.most_cost(t.model, t.input, now()), asked_cost)
   order by t.place
   limit 1;
   return found_model;

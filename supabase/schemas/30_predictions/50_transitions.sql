@@ -44,7 +44,7 @@ declare
   released keyframe_private.provider_submits;
   code text;
   sentence text;
-  budget text;
+  figures text;
 begin
   perform keyframe_private.take_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
@@ -54,10 +54,8 @@ begin
   limit 1;
   perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
 exception when sqlstate 'KEYFR' then
-  get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
-  if code = 'budget_exceeded' then
-    perform keyframe_private.note_exhausted(prediction.owner_id, (budget::json ->> 'estimateMicros')::bigint);
-  end if;
+  get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
+  perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end $$;
 comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';

@@ -25,25 +25,25 @@ comment on column keyframe_private.quotes.asked_model is 'The model of the reque
 comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
 comment on column keyframe_private.quotes.input is 'The complete input that was priced, of the first take.';
 comment on column keyframe_private.quotes.model is 'The model that was priced.';
-comment on column keyframe_private.quotes.most_micros is 'The price: the most that the start can cost, in micro-dollars.';
+comment on column keyframe_private.quotes.most_micros is 'The price: the most that its user can pay for the start, in micro-dollars.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
 
 create function keyframe_private.add_quote(
-  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, most_micros bigint)
+  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost)
 returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
 declare
   client constant text := auth.jwt() ->> 'client_id';
   made keyframe_private.quotes;
 begin
   perform keyframe_private.require_spending();
-  perform keyframe_private.raise_if(add_quote.most_micros is null, 'price_unknown',
+  perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
-  perform keyframe_private.require_budget(priced.owner_id, add_quote.most_micros, now(), client);
+  perform keyframe_private.require_budget(priced.owner_id, cost, now(), client, is_start => false);
   insert into keyframe_private.quotes (owner_id, client_id, project_id, step, asked, asked_model, asked_count, input, model, most_micros)
   values (priced.owner_id, client, priced.project_id, priced.step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, priced.input,
-    priced.model, add_quote.most_micros)
+    priced.model, cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;
@@ -82,7 +82,7 @@ begin
   select p.* into started from keyframe.predictions p where p.id = ids[1];
   perform keyframe_private.raise_if(
     (started.model, started.input) is distinct from (quote.model, quote.input)
-    or ((select case when count(*) = count(s.most_micros) then sum(s.most_micros) end
+    or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
       from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
     'precondition_failed',
     'What this quote is for has changed since: the price, the model, the project''s prompt or its frames. Nothing was started. Ask for an estimate with a new quote.');

@@ -74,7 +74,8 @@ begin
     perform keyframe_private.take_token('generate', start_prediction.count);
     takes := keyframe_private.starts_of(array_fill(project_id, array[start_prediction.count]), step, input, model, 1);
     request.answer := keyframe_private.start_all(
-      takes, (keyframe_private.price_start(takes[1])).most_micros * start_prediction.count, request.resource_id);
+      takes, keyframe_private.sum_of(array_fill((keyframe_private.price_start(takes[1])).cost, array[start_prediction.count])),
+      request.resource_id);
     predictions := keyframe_private.started_json(request.answer);
   end if;
   return json_build_object(
@@ -83,9 +84,7 @@ begin
     'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  if refused.code = 'budget_exceeded' then
-    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
-  end if;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
   return keyframe_private.refuse(refused, 'generate');
 end $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project; with count, several takes of it: all or none.';
@@ -100,6 +99,7 @@ declare
   made keyframe_private.quotes;
   takes keyframe.predictions[];
   priced record;
+  cost keyframe_private.run_cost;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -109,14 +109,14 @@ begin
   if number > 1 then
     perform keyframe_private.price_start(takes[number]); -- its seed is the highest
   end if;
+  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
   if quote then
-    made := keyframe_private.add_quote(priced.wanted, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count,
-      priced.most_micros * number);
+    made := keyframe_private.add_quote(priced.wanted, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
   end if;
   return json_build_object('rate', rate, 'estimate', jsonb_build_object(
     'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
     'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(priced.estimate_micros * number, priced.most_micros * number));
+    || keyframe_private.estimate_json(cost));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

@@ -1,26 +1,45 @@
 -- Several starts in one request: takes of one step, or what the shots of a film lack. All of them or none.
 
-create function keyframe_private.price_start(inout wanted keyframe.predictions, out estimate_micros bigint, out most_micros bigint)
+create function keyframe_private.price_start(inout wanted keyframe.predictions, out cost keyframe_private.run_cost)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted := keyframe_private.resolve_start(wanted);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  select c.estimate_micros, c.most_micros into estimate_micros, most_micros
-  from keyframe_private.most_cost(wanted.model, wanted.input, now()) c;
+  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
 comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs.';
 
-create function keyframe_private.estimate_json(estimate_micros bigint, most_micros bigint)
+create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
+returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
+declare
+  total keyframe_private.run_cost;
+begin
+  select case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_micros), 0) end,
+    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_micros), 0) end,
+    case when count(*) = count(c.estimate_micros) then coalesce(sum(c.estimate_charge_micros), 0) end,
+    case when count(*) = count(c.most_micros) then coalesce(sum(c.most_charge_micros), 0) end
+  into total.estimate_micros, total.most_micros, total.estimate_charge_micros, total.most_charge_micros
+  from unnest(costs) c;
+  return total;
+end $$;
+comment on function keyframe_private.sum_of is 'What runs cost together; null where one is unknown.';
+
+create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return jsonb_build_object(
-    'estimateMicros', estimate_micros, 'atMostMicros', most_micros, 'currency', 'USD',
+    'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
       where b.scope <> 'service'),
+    'balance', keyframe_private.balance_json(auth.uid()),
     'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
-      select from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b where (most_micros <= b.available_micros) is not true));
+      select from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b
+      where (case b.scope when 'service' then cost.most_micros else cost.most_charge_micros end <= b.available_micros) is not true)
+      and not exists (
+        select from keyframe_private.balance_of(auth.uid()) b
+        where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
 end $$;
-comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets would admit them.';
+comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
 
 -- Seeds that follow each other make takes that differ, each of which can be repeated.
 create function keyframe_private.starts_of(projects uuid[], step keyframe.generation_step, input jsonb, model text, seed_step integer)
@@ -36,13 +55,13 @@ end $$;
 comment on function keyframe_private.starts_of is 'A start for each of the projects, which may be the same one.';
 
 -- The budget is checked for all together, so that a refusal says what all cost. The lock keeps it until each holds its own cost.
-create function keyframe_private.start_all(starts keyframe.predictions[], most_micros bigint, request uuid)
+create function keyframe_private.start_all(starts keyframe.predictions[], cost keyframe_private.run_cost, request uuid)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   ids constant jsonb := to_jsonb(array(select s.id from unnest(starts) with ordinality s order by s.ordinality));
 begin
   perform keyframe_private.take_lock('slots', auth.uid());
-  perform keyframe_private.require_budget(auth.uid(), most_micros, clock_timestamp(), auth.jwt() ->> 'client_id');
+  perform keyframe_private.require_budget(auth.uid(), cost, clock_timestamp(), auth.jwt() ->> 'client_id');
   perform set_config('keyframe.starts_of', auth.uid()::text, true); -- their tokens are taken
   insert into keyframe.predictions (id, project_id, step, input, model)
   select s.id, s.project_id, s.step, s.input, s.model from unnest(starts) with ordinality s order by s.ordinality;
@@ -78,18 +97,22 @@ begin
 end $$;
 comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step and no run that may become one, in order; with project_ids, only these.';
 
-create function keyframe_private.estimate_starts(starts keyframe.predictions[])
-returns jsonb language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.estimate_starts(starts keyframe.predictions[], out estimate jsonb, out cost keyframe_private.run_cost)
+language plpgsql volatile set search_path = '' as $$
 declare
   one keyframe.predictions;
+  priced record;
+  costs keyframe_private.run_cost[] := '{}';
   shot jsonb;
   shots jsonb := '[]';
   refused keyframe_private.refusal;
 begin
   foreach one in array starts loop
     begin
-      select jsonb_build_object('model', (p.wanted).model, 'estimateMicros', p.estimate_micros, 'atMostMicros', p.most_micros, 'error', null)
-      into shot from keyframe_private.price_start(one) p;
+      priced := keyframe_private.price_start(one);
+      costs := costs || priced.cost;
+      shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
+        'atMostMicros', (priced.cost).most_charge_micros, 'error', null);
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
       shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null,
@@ -97,11 +120,8 @@ begin
     end;
     shots := shots || (shot || jsonb_build_object('projectId', one.project_id));
   end loop;
-  return jsonb_build_object('shots', shots) || (
-    select keyframe_private.estimate_json(
-      case when count(*) = count(s."estimateMicros") then coalesce(sum(s."estimateMicros"), 0) end::bigint,
-      case when count(*) = count(s."atMostMicros") then coalesce(sum(s."atMostMicros"), 0) end::bigint)
-    from jsonb_to_recordset(shots) s ("estimateMicros" bigint, "atMostMicros" bigint, error jsonb) where s.error is null);
+  cost := keyframe_private.sum_of(costs);
+  estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
 comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together.';
 
@@ -112,7 +132,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   request record;
   starts keyframe.predictions[] := '{}';
-  estimate jsonb;
+  priced record;
   refusals record;
   refused keyframe_private.refusal;
 begin
@@ -125,20 +145,18 @@ begin
     if cardinality(starts) > 1 then
       perform keyframe_private.take_token('generate', cardinality(starts) - 1);
     end if;
-    estimate := keyframe_private.estimate_starts(starts);
+    priced := keyframe_private.estimate_starts(starts);
     select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
-    into refusals from jsonb_to_recordset(estimate -> 'shots') s ("projectId" uuid, error jsonb) where s.error is not null;
+    into refusals from jsonb_to_recordset(priced.estimate -> 'shots') s ("projectId" uuid, error jsonb) where s.error is not null;
     perform keyframe_private.raise_if(refusals.shots is not null, refusals.first ->> 'code', format(
       'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'));
-    request.answer := keyframe_private.start_all(starts, (estimate ->> 'atMostMicros')::bigint, request.resource_id);
+    request.answer := keyframe_private.start_all(starts, priced.cost, request.resource_id);
   end if;
   return json_build_object('predictions', keyframe_private.started_json(request.answer), 'replayed', request.replayed,
     'rate', keyframe_private.rate_state('generate'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  if refused.code = 'budget_exceeded' then
-    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
-  end if;
+  perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
   return keyframe_private.refuse(refused, 'generate', cardinality(starts));
 end $$;
 comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it: for all or for none.';
@@ -157,7 +175,7 @@ begin
     rate := keyframe_private.take_token('read', cardinality(shots) - 1);
   end if;
   return json_build_object('rate', rate, 'estimate',
-    keyframe_private.estimate_starts(keyframe_private.starts_of(shots, step, input, model, 0)));
+    (keyframe_private.estimate_starts(keyframe_private.starts_of(shots, step, input, model, 0))).estimate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

@@ -42,17 +42,18 @@ begin
 end $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file; null when neither says it.';
 
--- expected: null when unknown. most: the model's ceiling then. prices: null when one is missing. A price of 0 is known whatever the
+-- estimate: null when unknown. most: the model's ceiling then. price_ids: null when one is missing. A price of 0 is known whatever the
 -- quantity. No run costs more than a million dollars: a mistyped price is no failure.
-create function keyframe_private.most_cost(
-  model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
-language plpgsql stable set search_path = '' as $$
+create function keyframe_private.most_cost(model text, input jsonb, at timestamptz)
+returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
 #variable_conflict use_column
+declare
+  cost keyframe_private.run_cost;
 begin
   select
     case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
     case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
-  into price_ids, estimate_micros
+  into cost.price_ids, cost.estimate_micros
   from (
     select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
   ) billed
@@ -63,12 +64,14 @@ begin
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
-  most_micros := estimate_micros;
-  if most_micros is null then
-    most_micros := (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model);
-  end if;
+  cost.most_micros := coalesce(cost.estimate_micros,
+    (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+  cost.markup := keyframe_private.markup_of(most_cost.model);
+  cost.estimate_charge_micros := ceil(cost.estimate_micros * cost.markup);
+  cost.most_charge_micros := ceil(cost.most_micros * cost.markup);
+  return cost;
 end $$;
-comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
+comment on function keyframe_private.most_cost is 'What a run with a resolved input costs.';
 
 -- Without a generic plan it is planned at each end.
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
@@ -84,7 +87,8 @@ begin
 end $$;
 comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
 
--- Budgets: a start is refused when the most that it can cost does not fit.
+-- Budgets: a start is refused when the most that it can cost does not fit. An owner's budgets count what the owner pays, the service's what
+-- the provider bills.
 
 create table keyframe_private.owner_budgets (
   owner_id uuid primary key,
@@ -102,7 +106,7 @@ comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 create function keyframe_private.budgets_of(owner uuid, at timestamptz, client text default null)
 returns table (
   scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
-language plpgsql stable set search_path = '' as $$
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   today constant date := (budgets_of.at at time zone 'UTC')::date;
@@ -120,14 +124,15 @@ begin
     ('service', null, s.service_day_micros, s.service_month_micros)
   ) w (scope, owner_id, day_micros, month_micros)
   cross join lateral ( -- one reading for both
-    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
-      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
-      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
-      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    select keyframe_private.exact_sum(sum(c.settled)) as month_settled, keyframe_private.exact_sum(sum(c.held)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held) filter (where c.day = today)) as day_held
     from (
-      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      select o.day, o.settled_charge_micros + o.unknown_charge_micros as settled, o.held_charge_micros as held
+      from keyframe_private.costs o where o.owner_id = w.owner_id
       union all
-      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+      select e.day, e.settled_micros + e.unknown_micros, e.held_micros
+      from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
     where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
   cross join lateral (values
     ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
@@ -139,8 +144,8 @@ begin
     (today + 1)::timestamp at time zone 'UTC'
   from keyframe_private.allowed_clients c
   cross join lateral (
-    select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'unknown' then s.most_micros end)) as settled,
-      keyframe_private.exact_sum(sum(s.most_micros) filter (where s.cost_state = 'held')) as held
+    select keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'unknown' then s.most_charge_micros end)) as settled,
+      keyframe_private.exact_sum(sum(s.most_charge_micros) filter (where s.cost_state = 'held')) as held
     from keyframe_private.provider_submits s
     where s.owner_id = owner and s.client_id = c.client_id
       and s.created_at >= today::timestamp at time zone 'UTC' and s.created_at < (today + 1)::timestamp at time zone 'UTC') u
@@ -149,31 +154,34 @@ end $$;
 comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner, by this OAuth client if one starts it, must fit into, with what is used of each.';
 
 -- Valid while the owner's slots are locked. Everybody's sums lack what open transactions hold, so that nobody waits for another owner.
-create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz, client text default null)
+create function keyframe_private.require_budget(
+  owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   budget record;
 begin
+  -- Several starts of one transaction add up, because each sees the rows of those before it.
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
     'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
-    if most_micros is null then
+    if cost.most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
         'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
-    elsif most_micros > budget.available_micros then
+    elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
-        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros,
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,
           'resetsAt', keyframe_private.wire_time(budget.resets_at))
           || case when budget.scope <> 'service' then jsonb_build_object(
             'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
             'availableMicros', budget.available_micros) else '{}' end)::text);
     end if;
   end loop;
+  perform keyframe_private.require_balance(owner, cost.most_charge_micros, is_start);
 end $$;
-comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
+comment on function keyframe_private.require_budget is 'Admits a cost, or raises budget_exceeded, balance_exhausted or price_unknown.';
 
 create table keyframe_private.exhausted_budgets (
   id bigint generated always as identity primary key,
@@ -189,14 +197,23 @@ comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
 comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
 
-create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+create function keyframe_private.note_exhausted(owner uuid, code text, hint text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
+  refused constant jsonb := case when code in ('budget_exceeded', 'balance_exhausted') then hint end;
+  most_micros constant bigint := refused ->> 'estimateMicros';
   budget record;
 begin
+  if code = 'balance_exhausted' then
+    perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credit_id, b.available_micros, 'estimateMicros', most_micros)
+    from keyframe_private.balance_of(owner) b;
+  end if;
   for budget in
     select b.*, case b.scope when 'owner' then owner end as owner_id
-    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
+    from keyframe_private.budgets_of(owner, now()) b
+    where code = 'budget_exceeded'
+      and case b.scope when 'owner' then b.available_micros < most_micros
+        else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end
   loop
     if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
       insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
@@ -205,7 +222,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start. Waits for nobody: if two race, one insert is enough.';
+comment on function keyframe_private.note_exhausted is 'Notes the budgets, or the balance, that have refused a start. Waits for nobody: if two race, one insert is enough.';
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
@@ -214,15 +231,15 @@ create function keyframe_private.add_submit(
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+  cost constant keyframe_private.run_cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
 begin
-  if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at, p.client_id);
+  if (cost.most_micros <= released.most_micros and cost.most_charge_micros <= released.most_charge_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, cost, added_at, p.client_id);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
-    most_micros, client_id, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros, p.client_id,
-    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+    most_micros, markup, client_id, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    cost.markup, p.client_id, (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end $$;
 comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';

@@ -1,4 +1,5 @@
--- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
+-- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC. A cost is what the
+-- provider bills, a charge what the owner pays.
 
 -- A submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows are merged.
 create table keyframe_private.daily_costs (
@@ -13,7 +14,10 @@ create table keyframe_private.daily_costs (
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0,
-  is_merged boolean not null default false
+  is_merged boolean not null default false,
+  held_charge_micros bigint not null default 0,
+  settled_charge_micros bigint not null default 0,
+  unknown_charge_micros bigint not null default 0
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
@@ -27,9 +31,12 @@ comment on column keyframe_private.daily_costs.settled_micros is 'Cost of ended 
 comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many submits have an unknown cost.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
+comment on column keyframe_private.daily_costs.held_charge_micros is 'What the owner pays at most for submits that have not ended.';
+comment on column keyframe_private.daily_costs.settled_charge_micros is 'What the owner pays for ended submits.';
+comment on column keyframe_private.daily_costs.unknown_charge_micros is 'What the owner pays at most for submits whose cost is unknown.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
-create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
+create index daily_costs_to_merge_idx on keyframe_private.daily_costs (owner_id, id) where not is_merged;
 
 create table keyframe_private.project_costs (
   id bigint generated always as identity primary key,
@@ -41,7 +48,7 @@ create table keyframe_private.project_costs (
   settled_micros bigint not null,
   unknown_micros bigint not null
 );
-comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+comment on table keyframe_private.project_costs is 'What submits cost their owner (the charges), by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
 comment on column keyframe_private.project_costs.owner_id is 'The owner.';
 comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.project_costs.project_id is 'The project.';
@@ -52,12 +59,28 @@ comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound 
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
 
+create table keyframe_private.owner_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null
+);
+comment on table keyframe_private.owner_costs is 'What submits cost their owner (the charges), all days together, without those that daily_costs has not merged yet. Kept for good: balances need it.';
+comment on column keyframe_private.owner_costs.owner_id is 'The owner.';
+comment on column keyframe_private.owner_costs.held_micros is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.owner_costs.settled_micros is 'Cost of ended submits.';
+comment on column keyframe_private.owner_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
+create index owner_costs_owner_id_idx on keyframe_private.owner_costs (owner_id);
+
 -- Everybody's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
-select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
 from keyframe_private.daily_costs c
 union all
-select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+  c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
 from keyframe_private.daily_costs c where not c.is_merged;
 comment on view keyframe_private.costs is 'What all submits cost, with the columns of daily_costs: any number of rows for an owner, day, step and model, to be added up. Those without an owner have what everybody''s cost.';
 
@@ -67,10 +90,12 @@ begin
   with added as (
     delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
-      from added a
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
+      a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
+    from added a
     union all
-    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits,
+      a.held_charge_micros, a.settled_charge_micros, a.unknown_charge_micros
     from added a
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
@@ -80,51 +105,77 @@ begin
       select o.id from (select distinct c.day, c.step, c.model from added c) k
       join keyframe_private.daily_costs o using (day, step, model)
       where o.owner_id is null and o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+      c.held_charge_micros, c.settled_charge_micros, c.unknown_charge_micros
   ), projects_before as (
     delete from keyframe_private.project_costs c where c.id = any (array(
       select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
       join keyframe_private.project_costs o using (owner_id, day, project_id)
       for update of o skip locked))
     returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), owners_before as (
+    delete from keyframe_private.owner_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id from added a) k
+      join keyframe_private.owner_costs o using (owner_id)
+      for update of o skip locked))
+    returning c.owner_id, c.held_micros, c.settled_micros, c.unknown_micros
   ), merged as (
     insert into keyframe_private.daily_costs (
-      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, held_charge_micros,
+      settled_charge_micros, unknown_charge_micros, is_merged)
     select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
-      sum(c.unknown_submits), true
+      sum(c.unknown_submits), sum(c.held_charge_micros), sum(c.settled_charge_micros), sum(c.unknown_charge_micros), true
     from (table counted union all table before) c
     group by c.owner_id, c.day, c.step, c.model
+  ), owners_merged as (
+    insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros)
+    select c.owner_id, sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+    from (
+      select a.owner_id, a.held_charge_micros as held_micros, a.settled_charge_micros as settled_micros, a.unknown_charge_micros as unknown_micros
+      from added a
+      union all
+      table owners_before
+    ) c
+    group by c.owner_id
   )
   insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
   select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
   from (
-    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_charge_micros as held_micros, a.settled_charge_micros as settled_micros,
+      a.unknown_charge_micros as unknown_micros
+    from added a
     where a.project_id is not null
     union all
     table projects_before
   ) c
   group by c.owner_id, c.day, c.project_id;
 end $$;
-comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''. Leaves out merged rows that others have locked: then there are several for a while.';
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s, to their projects'' and to their owners''. Leaves out merged rows that others have locked: then there are several for a while.';
 
 -- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. What it cost before is taken back.
 create function keyframe_private.count_cost()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if tg_op = 'UPDATE'
-    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state,
+      old.markup)
     is not distinct from
-    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state,
+      new.markup) then
     return null;
   end if;
   insert into keyframe_private.daily_costs (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits,
+    held_charge_micros, settled_charge_micros, unknown_charge_micros)
   select (c.s).owner_id, ((c.s).created_at at time zone 'UTC')::date, (c.s).step, (c.s).model, (c.s).project_id,
     sum(c.times * (c.s).is_first::integer),
     sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
     sum(c.times * coalesce((c.s).cost_micros, 0)),
     sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_micros, 0) else 0 end),
-    sum(c.times * ((c.s).cost_state = 'unknown')::integer)
+    sum(c.times * ((c.s).cost_state = 'unknown')::integer),
+    sum(case when (c.s).cost_state = 'held' then c.times * coalesce((c.s).most_charge_micros, 0) else 0 end),
+    sum(c.times * coalesce((c.s).charge_micros, 0)),
+    sum(case when (c.s).cost_state = 'unknown' then c.times * coalesce((c.s).most_charge_micros, 0) else 0 end)
   from (values (old, -1), (new, 1)) c (s, times)
   where (c.s).id is not null
   group by 1, 2, 3, 4, 5;
@@ -137,10 +188,10 @@ returns json language plpgsql stable set search_path = '' as $$
 begin
   return (
     select json_build_object(
-      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.charge_micros)) end,
       'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0
-          else s.most_micros end)) end,
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'released' then 0
+          else s.most_charge_micros end)) end,
       'currency', 'USD',
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
@@ -148,13 +199,13 @@ begin
     where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;
-comment on function keyframe_private.cost_json is 'What a prediction costs, all its submits together, as in the API.';
+comment on function keyframe_private.cost_json is 'What a prediction costs its owner, all its submits together, as in the API.';
 
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.prune_rows(
-    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge',
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.owner_id, o.id', max_rows, 'merge',
       'select keyframe_private.merge_cost_rows($1)');
 end $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
@@ -174,7 +225,7 @@ begin
         select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
         from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
         union all
-        select d.project_id, d.predictions, d.settled_micros, d.held_micros, d.unknown_micros
+        select d.project_id, d.predictions, d.settled_charge_micros, d.held_charge_micros, d.unknown_charge_micros
         from keyframe_private.daily_costs d
         where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
       ) c
@@ -203,15 +254,16 @@ begin
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key,
         sum(c.predictions) as predictions,
-        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
-        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+        keyframe_private.exact_sum(sum(c.settled_charge_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_charge_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_charge_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
   end if;
   return json_build_object(
     'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'balance', keyframe_private.balance_json(auth.uid()),
     'budgets', (
       select coalesce(json_agg(json_build_object(
         'scope', b.scope, 'period', b.period, 'limitMicros', b.limit_micros, 'settledMicros', b.settled_micros, 'heldMicros', b.held_micros,
@@ -222,4 +274,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
+comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets and balance.';

@@ -4,7 +4,8 @@
 create function keyframe_private.event_types()
 returns text[] language plpgsql immutable set search_path = '' as $$
 begin
-  return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'webhook.test'];
+  return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'balance.low', 'balance.exhausted',
+    'webhook.test'];
 end $$;
 comment on function keyframe_private.event_types is 'Every type of event.';
 
@@ -25,7 +26,7 @@ create table keyframe.webhook_endpoints (
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint description_is_one_line check (keyframe_private.is_one_line(description)),
   constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),
-  constraint event_types_are_a_list_of_at_most_5 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 5),
+  constraint event_types_are_a_list_of_at_most_7 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 7),
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint times_are_in_years_of_four_digits check (

@@ -15,7 +15,7 @@ create table keyframe.webhook_events (
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
 comment on column keyframe.webhook_events.id is 'The webhook-id of every delivery.';
-comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted or webhook.test.';
+comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted, balance.low, balance.exhausted or webhook.test.';
 comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns; null: all, or an endpoint without an owner.';
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';

@@ -180,7 +180,7 @@ returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
     'spendingStopped', s.spending_stopped,
     'cheapestStartMicros', (
-      select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
+      select min((keyframe_private.default_cost(m, now())).most_micros) from keyframe.step_defaults d
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c

@@ -96,11 +96,26 @@ comment on column keyframe_private.admin_usage.submits is 'How often they were s
 
 create view keyframe_private.admin_costs with (security_invoker = true) as
 select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
-  round(sum(c.settled_micros) / 1e6, 6) as settled_usd, round(sum(c.held_micros) / 1e6, 6) as held_usd, round(sum(c.unknown_micros) / 1e6, 6) as unknown_usd
+  round(sum(c.settled_micros) / 1e6, 6) as settled_usd, round(sum(c.held_micros) / 1e6, 6) as held_usd, round(sum(c.unknown_micros) / 1e6, 6) as unknown_usd,
+  round(sum(c.settled_charge_micros) / 1e6, 6) as settled_charge_usd, round(sum(c.held_charge_micros) / 1e6, 6) as held_charge_usd,
+  round(sum(c.unknown_charge_micros) / 1e6, 6) as unknown_charge_usd
 from keyframe_private.costs c
 where c.owner_id is not null
 group by c.day, c.owner_id, c.step, c.model;
-comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
-comment on column keyframe_private.admin_costs.settled_usd is 'Cost of ended submits.';
+comment on view keyframe_private.admin_costs is 'For administrators: what the provider bills for the submits of a day, and what their owners pay, by owner, step and model, in US dollars.';
+comment on column keyframe_private.admin_costs.settled_usd is 'What the provider bills for ended submits.';
 comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
+comment on column keyframe_private.admin_costs.settled_charge_usd is 'What the owner pays for ended submits.';
+comment on column keyframe_private.admin_costs.held_charge_usd is 'What the owner pays at most for submits that have not ended.';
+comment on column keyframe_private.admin_costs.unknown_charge_usd is 'What the owner pays at most for submits whose cost is unknown.';
+
+create view keyframe_private.admin_balances with (security_invoker = true) as
+select c.owner_id, round(c.credits / 1e6, 6) as credits_usd, round(b.available_micros / 1e6, 6) as balance_usd,
+  round(b.held_micros / 1e6, 6) as held_usd
+from (select o.owner_id, sum(o.micros) as credits from keyframe_private.credits o group by 1) c
+cross join lateral keyframe_private.balance_of(c.owner_id) b;
+comment on view keyframe_private.admin_balances is 'For administrators: the balance of each owner who has credits, in US dollars.';
+comment on column keyframe_private.admin_balances.credits_usd is 'The sum of the owner''s credits.';
+comment on column keyframe_private.admin_balances.balance_usd is 'What is left of them.';
+comment on column keyframe_private.admin_balances.held_usd is 'What is reserved for submits that have not ended; balance_usd is without it.';

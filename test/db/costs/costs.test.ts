@@ -25,7 +25,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets",
   );
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
@@ -261,7 +261,8 @@ describe("budgets", () => {
     await db.sql`update keyframe_private.settings set service_day_micros = ${FRAME - 1}`;
     const other = await addWorld(db);
     await db.sql.begin(async (open) => {
-      await open`select keyframe_private.note_exhausted(${other.owner}, ${FRAME})`;
+      const hint = JSON.stringify({ scope: "service", period: "day", estimateMicros: FRAME });
+      await open`select keyframe_private.note_exhausted(${other.owner}, 'budget_exceeded', ${hint})`;
       expect(await refusedBudget()).toMatchObject({ scope: "service", period: "day" });
     });
   });
@@ -332,7 +333,9 @@ describe("days and months, by UTC", () => {
       return rows.map(({ period, available, resets_at }) => [period, available, resets_at.toISOString().slice(0, 13)]);
     });
   const admit = (at: string) =>
-    db.sql`select keyframe_private.require_budget(${world.owner}, ${FRAME}, ${at}::timestamptz)`;
+    db.sql`
+      select keyframe_private.require_budget(
+        ${world.owner}, row(null, 1, ${FRAME}::bigint, ${FRAME}::bigint, ${FRAME}::bigint, ${FRAME}::bigint), ${at}::timestamptz)`;
 
   test("midnight at the end of a year → a submit counts on the day of its start, also when it ends later", async () => {
     await budget(3 * FRAME, 2 * FRAME);
@@ -412,6 +415,13 @@ describe("budgets at the same moment", () => {
 });
 
 const recipes = await readRecipes("costs");
+
+/** In dollars. */
+async function balance() {
+  const [row] =
+    await db.sql`select available_micros / 1e6::float as usd from keyframe_private.balance_of(${world.owner})`;
+  return row?.usd;
+}
 
 /** The most that a run can cost, in dollars, and the expected amount. */
 async function mostOf(model: string, input: object) {
@@ -495,6 +505,36 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     const corrected = Math.ceil((FRAME * 0.35) / 0.4);
     expect(await costOf(id)).toEqual(cost("settled", corrected));
     expect(await sums(world.owner)).toEqual({ predictions: 2, held: FRAME, settled: corrected, unknown: 0 });
+  },
+  "Give a user five dollars": async (run) => {
+    for (const _ of ["once", "again"]) await run({ owner_id: world.owner });
+    expect(await balance()).toBe(5);
+  },
+  "Take back a payment": async (run) => {
+    await run({ owner_id: world.owner, refund_id: "re_1" });
+    expect(await balance()).toBe(-10);
+    expect(await codeOf(start(db, world))).toBe("balance_exhausted");
+  },
+  "Give every user two dollars": async (run) => {
+    for (const _ of ["once", "again"]) await run();
+    expect(await balance()).toBe(2);
+  },
+  "Charge 30 % more than the provider": async (run) => {
+    await run();
+    const { prediction } = await start(db, world);
+    expect(prediction.cost).toEqual(cost("held", null, FRAME * 1.3));
+    await db.sql`update keyframe_private.settings set markup = default`;
+  },
+  "Charge double for one model": async (run) => {
+    for (const _ of ["once", "again"]) await run();
+    const [row] = await db.sql`select keyframe_private.markup_of('google/veo-3.1')::float as factor`;
+    expect(row?.factor).toBe(2);
+  },
+  "Who has the least left": async (run) => {
+    await db.sql`select keyframe_private.add_credit(${world.owner}, -12345678, 'adjustment')`;
+    const [least] = await run();
+    const row = { email: `${world.owner}@keyframe.local`, owner_id: world.owner, credits_usd: "-12.345678" };
+    expect(least).toEqual({ ...row, balance_usd: "-12.345678", held_usd: "0.000000" });
   },
   "Change a price": async (run) => {
     await run();
@@ -698,7 +738,7 @@ describe("amounts that are mistyped, or sums that no JSON number holds exactly",
       await budget(MOST);
       const { prediction } = await start(db, world);
       await db.sql`
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros, unknown_micros)
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_charge_micros, unknown_charge_micros)
       select ${world.owner}, (now() at time zone 'UTC')::date, 'video', 'm', ${MOST}, ${MOST} from generate_series(1, 3)`;
       const { groups, budgets } = await usage(group);
       for (const one of [...groups, ...budgets])

@@ -40,6 +40,8 @@ const submit = (columns: string, values: string) =>
   `insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, ${columns})
     values ($owner, gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', ${values})`;
 
+const credit = (values: string) =>
+  `insert into keyframe_private.credits (owner_id, micros, kind, key, note) values ($owner, ${values})`;
 const element = (columns: string, values: string) =>
   `insert into keyframe.elements (owner_id, kind, ${columns}) values ($owner, 'prop', ${values})`;
 
@@ -93,6 +95,12 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   owner_month_is_exact_in_json: `update keyframe_private.settings set owner_month_micros = -1`,
   service_day_is_exact_in_json: `update keyframe_private.settings set service_day_micros = -1`,
   service_month_is_exact_in_json: `update keyframe_private.settings set service_month_micros = -1`,
+  balance_low_is_exact_in_json: `update keyframe_private.settings set balance_low_micros = -1`,
+  markup_is_between_0_and_1000: `insert into keyframe_private.model_markups values ('google/veo-3.1', 'NaN')`,
+  amount_is_exact_in_json: credit("9007199254740993, 'grant', 'k', null"),
+  sign_is_that_of_the_kind: credit("-1, 'purchase', 'k', null"),
+  key_has_1_to_255_visible_characters: credit("1, 'grant', '', null"),
+  note_has_at_most_500_characters: credit("1, 'grant', 'k', repeat('x', 501)"),
   owner_budgets_day_micros_check: `insert into keyframe_private.owner_budgets (owner_id, day_micros) values ($owner, -1)`,
   owner_budgets_month_micros_check: `insert into keyframe_private.owner_budgets (owner_id, month_micros) values ($owner, -1)`,
   kick_is_made_or_failed: `insert into keyframe_private.kicks (function_name) values ('a')`,
@@ -111,7 +119,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   description_has_at_most_500_characters: `insert into keyframe.webhook_endpoints (url, description) values ('https://example.com', repeat('x', 501))`,
   description_is_one_line: `insert into keyframe.webhook_endpoints (url, description) values ('https://example.com', E'x\\ny')`,
   event_types_are_known: `insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', '{project.created,project.deleted}')`,
-  event_types_are_a_list_of_at_most_5: `insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', '{{project.created}}')`,
+  event_types_are_a_list_of_at_most_7: `insert into keyframe.webhook_endpoints (url, event_types) values ('https://example.com', '{{project.created}}')`,
   webhook_retry_schedule_is_a_list_of_intervals: `update keyframe_private.settings set webhook_retry_schedule = '{{5 s,5 min}}'`,
   settings_webhook_disable_after_check: `update keyframe_private.settings set webhook_disable_after = '300000 years'`,
   settings_webhook_retention_check: `update keyframe_private.settings set webhook_retention = '-1 day'`,
@@ -187,7 +195,7 @@ test.each([
       "'{{project.created,generation.failed},{project.created,generation.failed}}'",
       "'{null}'",
       "'{project.created,null}'",
-      "array_fill('project.created'::text, '{6}')",
+      "array_fill('project.created'::text, '{8}')",
     ],
   ],
   [

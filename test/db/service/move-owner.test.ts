@@ -24,6 +24,8 @@ const OWNED = `
   union all select 'element image', to_jsonb(t) from keyframe.element_images t where owner_id = $1
   union all select 'share', to_jsonb(t) from keyframe_private.film_shares t
     where film_id in (select id from keyframe.films where owner_id = $1)
+  union all select 'all costs', to_jsonb(t) from keyframe_private.owner_costs t where owner_id = $1
+  union all select 'credit', to_jsonb(t) - 'id' from keyframe_private.credits t where owner_id = $1
   union all select 'key', to_jsonb(t) from keyframe_private.idempotency_keys t where owner_id = $1
   union all select 'endpoint', to_jsonb(t) from keyframe.webhook_endpoints t where owner_id = $1
   union all select 'event', to_jsonb(t) from keyframe.webhook_events t where owner_id = $1
@@ -35,7 +37,7 @@ const OWNED = `
 
 const KINDS = [
   ...["user", "film", "project", "prediction", "image", "submit", "cost", "key", "endpoint", "event", "delivery"],
-  ...["attempt", "secret", "element", "element image", "share"],
+  ...["attempt", "secret", "element", "element image", "share", "credit"],
 ];
 
 type Started = { prediction: { id: string; status: string; project_id: string } };
@@ -61,6 +63,7 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
     insert into keyframe.films (id, owner_id, title, element_ids) values (${film}, ${owner}, 'The pier', array[${element}]::uuid[])`;
   await oldCell.sql`
     insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256('a'))`;
+  await oldCell.sql`select keyframe_private.add_credit(${owner}, 50000000, 'purchase')`;
   const endpoint = await addEndpoint(oldCell.sql, owner);
   const none = { quote: "", prediction: "", delivery: "" };
   const scene: Scene = { ...world, caller: owner, film, element, share, endpoint, ...none };

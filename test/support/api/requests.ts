@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { inject } from "vitest";
 import { estimate as estimated } from "../../../shared/contract/costs.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import { delivery } from "../../../shared/contract/webhooks.ts";
@@ -211,6 +212,12 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
   startLastFrame: start("last-frame"),
   startVideo: start("video"),
   readUsage: { path: () => "/api/usage?groupBy=model", calls: "read_usage", takes: "read" },
+  addCredit: {
+    path: () => "/api/credits",
+    options: () => ({ json: { key: "payment-1", kind: "purchase", amountMicros: 1_000_000_000 } }),
+    calls: "add_credit",
+    takes: null,
+  },
   estimateFirstFrame: estimate("first-frame"),
   estimateLastFrame: estimate("last-frame"),
   estimateVideo: estimate("video"),
@@ -317,8 +324,11 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
 /** The request of an operation, with all that it needs in place: making it is one call. */
 export async function prepare(id: OperationId, given: Scene): Promise<{ path: string; options: CallOptions }> {
   const { path, options, uses } = REQUESTS[id];
+  const { method, caller } = OPERATIONS[id];
   const scene = { ...given, ...(await uses?.(given)) };
-  return { path: path(scene), options: { method: OPERATIONS[id].method, ...(await options?.(scene)) } };
+  const headers = { authorization: `Bearer ${inject("stack").secretKey}`, "keyframe-user": given.user.id };
+  const byServer = caller === "server" ? { headers } : {};
+  return { path: path(scene), options: { method, ...byServer, ...(await options?.(scene)) } };
 }
 
 /** Makes the request of an operation, by default as the one whose scene it is. */

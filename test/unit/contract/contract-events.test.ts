@@ -30,6 +30,8 @@ test("the guide → has exactly one example of each type", () => {
     "generation.succeeded",
     "generation.failed",
     "budget.exhausted",
+    "balance.low",
+    "balance.exhausted",
     "webhook.test",
   ]);
 });
@@ -69,6 +71,8 @@ describe("only the documented fields", () => {
     ["generation.failed", "data.cost", { amountMicros: 0.5, atMostMicros: 1, currency: "USD", state: "settled" }],
     ["budget.exhausted", "data.settledMicros", 1],
     ["budget.exhausted", "data.scope", "project"],
+    ["balance.low", "data.creditMicros", 1],
+    ["balance.exhausted", "data.estimateMicros", null],
   ])("%s with %s = %j → refused", (type, path, value) => {
     expect(webhookEvent.safeParse(changed(type, path, value)).success).toBe(false);
   });

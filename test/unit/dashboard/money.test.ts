@@ -38,7 +38,7 @@ test.each<[Cost, string]>([
 
 const estimate = (more: Partial<Estimate>): Estimate => ({
   ...{ model: "maker/model", requestedModel: null, estimateMicros: 450_000, atMostMicros: 450_000, currency: "USD" },
-  ...{ availableMicros: null, withinBudget: true, quoteId: null, quotedUntil: null, ...more },
+  ...{ availableMicros: null, balance: null, withinBudget: true, quoteId: null, quotedUntil: null, ...more },
 });
 test.each<[string, Partial<Estimate>, string, string | null]>([
   ["a ceiling", { estimateMicros: null, atMostMicros: 600_000 }, "at most $0.60", null],
@@ -47,6 +47,12 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
     { withinBudget: false },
     "about $0.45",
     "The service's budget does not admit this start now. Try again later.",
+  ],
+  [
+    "less balance than it can cost",
+    { withinBudget: false, balance: { availableMicros: -1_000_000, heldMicros: 0 } },
+    "about $0.45",
+    "Your balance is -$1.00. Add credit, or choose a cheaper model, resolution or length.",
   ],
 ])("an estimate with %s → %s", (_name, more, words, problem) => {
   expect(estimateWords(estimate(more))).toBe(words);
@@ -70,6 +76,7 @@ test("a month with settled, held and unknown costs → their sum, against the bu
       { ...rest, period: "day", limitMicros: 5_000_000 },
       { ...rest, period: "month", limitMicros: 10_000_000 },
     ],
+    balance: null,
   };
   expect(monthWords(usage)).toBe("$1.067001 of $10.00");
 });

@@ -54,6 +54,7 @@ export const respondWithError = (requestId: string, { code, message, status, ext
       message,
       ...(extra.details ? { details: extra.details } : {}),
       ...(extra.budget ? { budget: extra.budget } : {}),
+      ...(extra.balance ? { balance: extra.balance } : {}),
       requestId,
     }),
     extra.headers,

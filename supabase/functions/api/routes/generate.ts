@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { modelList } from "../../../../shared/contract/controls.ts";
-import { estimate, usage } from "../../../../shared/contract/costs.ts";
+import { credit, estimate, usage } from "../../../../shared/contract/costs.ts";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import type { AnswerOf } from "../../../../shared/contract/operations/index.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
@@ -16,6 +16,7 @@ import type { Deps, Handler } from "./handler.ts";
 const models = answerBase.extend(modelList.shape);
 const estimated = answerBase.extend({ estimate });
 const used = answerBase.extend(usage.shape);
+const credited = answerBase.extend({ credit });
 const read = answerBase.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
 const startedRows = read.extend({ predictions: z.array(predictionRow).nullish() });
@@ -83,6 +84,14 @@ export const readUsage: Handler<"readUsage"> = async ({ query, caller }, { datab
   const args = { from_day: query.from, to_day: query.to, group_by: query.groupBy };
   const { rate, ...answer } = await database.read("read_usage", args, caller, used);
   return { data: answer, headers: answerHeaders({ rate }) };
+};
+
+/** POST /api/credits → 201 with the credit and the balance. With the secret key itself: no user may add credit. */
+export const addCredit: Handler<"addCredit"> = async ({ body, caller: { ownerId, token } }, { database }) => {
+  const { amountMicros: amount_micros, ...rest } = body;
+  const args = { user_id: ownerId, amount_micros, ...rest };
+  const answer = await database.call("add_credit", args, { ownerId, token }, credited, "keyframe_worker");
+  return { data: answer.credit, headers: answerHeaders(answer) };
 };
 
 /** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never calls the provider. */

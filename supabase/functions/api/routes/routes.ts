@@ -4,6 +4,7 @@ import { TOKEN } from "../../../../shared/contract/shares.ts";
 import { changeElement, createElement, deleteElement, listElements, readElement } from "./elements.ts";
 import { changeFilm, createFilm, deleteFilm, estimateFilm, listFilms, readFilm, startFilm } from "./films.ts";
 import {
+  addCredit,
   cancelPrediction,
   changePrediction,
   deletePrediction,
@@ -74,6 +75,7 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   cancelPrediction,
   listModels,
   readUsage,
+  addCredit,
   createWebhook,
   listWebhooks,
   readWebhook,

@@ -1,7 +1,7 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
 import { z } from "zod";
-import { exceededBudget } from "../../../../shared/contract/costs.ts";
+import { exceededBudget, exhaustedBalance } from "../../../../shared/contract/costs.ts";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
 import { fetchOnce, pause, retry } from "../../../../shared/platform/retry.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
@@ -90,7 +90,10 @@ function databaseError(name: string, failure: Failure): ApiError {
   if (code === "KEYFR" && isErrorCode(message)) {
     const headers = message === "rate_limited" ? rateLimited(failure.hint) : {};
     const budget = message === "budget_exceeded" ? { budget: jsonText.pipe(exceededBudget).parse(failure.hint) } : {};
-    return new ApiError(message, failure.details || "The request was refused.", { cause, headers, ...budget });
+    const balance =
+      message === "balance_exhausted" ? { balance: jsonText.pipe(exhaustedBalance).parse(failure.hint) } : {};
+    const figures = { ...budget, ...balance };
+    return new ApiError(message, failure.details || "The request was refused.", { cause, headers, ...figures });
   }
   if (UNAVAILABLE_CODES.test(code)) return unavailable(cause);
   if (MISSING.test(code)) return schemaOutdated(cause);

@@ -1,0 +1,185 @@
+-- Prepaid balances: what an owner pays for in advance. Balance = credits - settled - held - unknown: nobody keeps a counter.
+
+create table keyframe_private.credits (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  micros bigint not null,
+  kind text not null,
+  key text not null default gen_random_uuid()::text,
+  note text,
+  created_at timestamptz not null default now(),
+  constraint one_credit_for_each_key unique (owner_id, key),
+  constraint kind_is_known check (kind in ('grant', 'purchase', 'refund', 'adjustment', 'expiry')),
+  constraint sign_is_that_of_the_kind check (
+    case when kind in ('grant', 'purchase') then micros > 0 when kind in ('refund', 'expiry') then micros < 0 else micros <> 0 end),
+  constraint amount_is_exact_in_json check (micros between -9007199254740991 and 9007199254740991),
+  constraint key_has_1_to_255_visible_characters check (key ~ '^[\x21-\x7e]{1,255}$'),
+  constraint note_has_at_most_500_characters check (char_length(note) <= 500)
+);
+comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';
+comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
+comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
+comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
+comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
+comment on column keyframe_private.credits.note is 'For administrators.';
+comment on column keyframe_private.credits.created_at is 'When it was added.';
+create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
+
+create table keyframe_private.balance_notes (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  type text not null,
+  credit_id bigint not null,
+  noted_at timestamptz not null default now(),
+  constraint once_after_a_credit unique (owner_id, type, credit_id)
+);
+comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were written: each once after a credit.';
+comment on column keyframe_private.balance_notes.owner_id is 'Whose balance it is.';
+comment on column keyframe_private.balance_notes.type is 'balance.low or balance.exhausted.';
+comment on column keyframe_private.balance_notes.credit_id is 'The newest row of credits that added something; 0: none.';
+comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
+
+-- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is
+-- planned at each start.
+create function keyframe_private.balance_of(
+  owner uuid, out available_micros bigint, out held_micros bigint, out credit_id bigint, out low_micros bigint)
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  credited numeric;
+begin
+  select sum(c.micros), max(c.id) filter (where c.micros > 0) into credited, credit_id
+  from keyframe_private.credits c where c.owner_id = owner;
+  if credited is null then
+    select 0, 0, 0, s.balance_low_micros into available_micros, held_micros, credit_id, low_micros
+    from keyframe_private.settings s where s.prepaid_by_default;
+    return;
+  end if;
+  select -- what JSON holds exactly
+    greatest(-9007199254740991, least(9007199254740991, credited - coalesce(sum(c.held + c.ended), 0))),
+    least(9007199254740991, coalesce(sum(c.held), 0)), coalesce(credit_id, 0), (select s.balance_low_micros from keyframe_private.settings s)
+  into available_micros, held_micros, credit_id, low_micros
+  from (
+    select o.held_micros as held, o.settled_micros + o.unknown_micros as ended from keyframe_private.owner_costs o where o.owner_id = owner
+    union all
+    select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
+    from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
+end $$;
+comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved of them; the newest credit that added something, and what counts as low.';
+
+create function keyframe_private.balance_json(owner uuid)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select json_build_object('availableMicros', b.available_micros, 'heldMicros', b.held_micros)
+    from keyframe_private.balance_of(owner) b where b.available_micros is not null);
+end $$;
+comment on function keyframe_private.balance_json is 'The balance as in the API; null without one.';
+
+create function keyframe_private.note_balance(owner uuid, type text, credit bigint, available_micros bigint, name text, micros bigint)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if exists (
+      select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credit_id = credit)
+    or not keyframe_private.take_lock(note_balance.type, owner, waits => false) then
+    return;
+  end if;
+  insert into keyframe_private.balance_notes (owner_id, type, credit_id) values (owner, note_balance.type, credit) on conflict do nothing;
+  if found then
+    perform keyframe_private.emit_event(note_balance.type, owner, null, null, now(),
+      jsonb_build_object('ownerId', owner, 'availableMicros', available_micros, name, micros));
+  end if;
+end $$;
+comment on function keyframe_private.note_balance is 'Writes an event about a balance, once after each credit. Waits for nobody: if two race, one is enough.';
+
+-- Valid while the owner's slots are locked, as for budgets. Credits need no lock: one that is not committed yet counts later.
+create function keyframe_private.require_balance(owner uuid, most_micros bigint, is_start boolean)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  balance constant record := keyframe_private.balance_of(owner);
+begin
+  if balance.available_micros is null then
+    return;
+  elsif most_micros is null then
+    perform keyframe_private.raise_error('price_unknown',
+      'No price is known for this model and input, and you pay by balance. Choose another model, or ask the administrator for its price.');
+  elsif most_micros > balance.available_micros then
+    perform keyframe_private.raise_error('balance_exhausted',
+      'This generation can cost more than your balance. Add credit, or choose a cheaper model, resolution or length.',
+      jsonb_build_object('availableMicros', balance.available_micros, 'estimateMicros', most_micros)::text);
+  elsif is_start and balance.available_micros - most_micros < balance.low_micros then
+    perform keyframe_private.note_balance(
+      owner, 'balance.low', balance.credit_id, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
+  end if;
+end $$;
+comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
+
+-- Not what is held or unknown: if that were taken off too, its release would be a gift. Two first credits at once: the key decides.
+create function keyframe_private.open_balance()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if new.key <> 'opening' and not exists (select from keyframe_private.credits c where c.owner_id = new.owner_id) then
+    insert into keyframe_private.credits (owner_id, micros, kind, key, note)
+    select new.owner_id, t.settled, 'adjustment', 'opening', 'Settled before the first credit.'
+    from (
+      select keyframe_private.exact_sum(sum(c.settled)) as settled from (
+        select o.settled_micros as settled from keyframe_private.owner_costs o where o.owner_id = new.owner_id
+        union all
+        select d.settled_charge_micros from keyframe_private.daily_costs d where d.owner_id = new.owner_id and not d.is_merged) c) t
+    where t.settled > 0
+    on conflict do nothing;
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.note_low_after_credit()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  b constant record := keyframe_private.balance_of(new.owner_id);
+begin
+  if b.available_micros < b.low_micros then
+    perform keyframe_private.note_balance(new.owner_id, 'balance.low', b.credit_id, b.available_micros, 'thresholdMicros', b.low_micros);
+  end if;
+  return null;
+end $$;
+
+create function keyframe_private.keep_credits()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception 'A credit stays as it is. Insert an adjustment with what is to be added or taken away.'
+    using errcode = 'check_violation', constraint = 'credits_are_only_inserted';
+end $$;
+
+create function keyframe_private.add_credit(
+  owner uuid, micros bigint, kind text, key text default gen_random_uuid()::text, note text default null)
+returns keyframe_private.credits language plpgsql volatile set search_path = '' as $$
+declare
+  credit keyframe_private.credits;
+begin
+  perform keyframe_private.raise_if(
+    not exists (select from auth.users u where u.id = owner)
+      and not exists (select from keyframe_private.credits c where c.owner_id = owner),
+    'user_not_found', 'There is no user with this id, and no deleted one who has credits.');
+  insert into keyframe_private.credits (owner_id, micros, kind, key, note)
+  values (owner, add_credit.micros, add_credit.kind, add_credit.key, add_credit.note)
+  on conflict on constraint one_credit_for_each_key do nothing
+  returning * into credit;
+  if not found then
+    select c.* into credit from keyframe_private.credits c where c.owner_id = owner and c.key = add_credit.key;
+    perform keyframe_private.raise_if((credit.micros, credit.kind) <> (add_credit.micros, add_credit.kind), 'idempotency_mismatch',
+      'This key was used for another credit of this user. Send a new key with a new credit.');
+  end if;
+  return credit;
+end $$;
+comment on function keyframe_private.add_credit is 'Adds credit to an owner''s balance, or takes it away: once for each key. For administrators.';
+
+-- lock_timeout: an equal credit may be open in another transaction.
+create function keyframe_worker.add_credit(user_id uuid, amount_micros bigint, kind text, key text, note text default null)
+returns json language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
+declare
+  credit constant keyframe_private.credits := keyframe_private.add_credit(user_id, amount_micros, kind, key, note);
+begin
+  return json_build_object('rate', null, 'replayed', credit.created_at <> now(), 'credit', json_build_object(
+    'key', credit.key, 'kind', credit.kind, 'amountMicros', credit.micros, 'note', credit.note,
+    'createdAt', keyframe_private.wire_time(credit.created_at), 'balance', keyframe_private.balance_json(user_id)));
+end $$;
+comment on function keyframe_worker.add_credit is 'Adds credit for a server that sends the secret key and Keyframe-User.';

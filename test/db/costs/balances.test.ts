@@ -1,0 +1,452 @@
+import pg from "pg";
+import type postgres from "postgres";
+import { beforeEach, describe, expect, test } from "vitest";
+import { createRandom } from "../../../lab/chaos/random.ts";
+import { claim, providerSays, readRow, retryLater } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addWorld, useWorld, seedSubmit, type World } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { start, type Wanted } from "../../support/database/user.ts";
+
+// Prepaid balances and markups. A first frame by the default model costs 67,000 micro-dollars. Each test has an owner of its own, because
+// credits are never deleted.
+const db = useDatabase();
+const FRAME = 67_000;
+const MODEL = "google/nano-banana-2";
+const world = useWorld(db);
+beforeEach(async () => {
+  await db.sql`
+    update keyframe_private.settings set service_month_micros = null, prepaid_by_default = false, balance_low_micros = 0, markup = 1,
+      max_active_per_owner = 4`;
+  await db.sql`delete from keyframe_private.model_markups where true`;
+  await db.sql`delete from keyframe_private.owner_budgets where true`;
+});
+
+const addCredit = (micros: number, kind: string, key: string = crypto.randomUUID(), owner = world.owner) =>
+  db.sql`select (keyframe_private.add_credit(${owner}, ${micros}, ${kind}, ${key})).*`;
+const grant = (frames: number, key?: string) => addCredit(frames * FRAME, "grant", key);
+const refund = (frames: number) => addCredit(-frames * FRAME, "refund");
+/** In frames; null for an owner who is not prepaid. */
+async function balance(owner = world.owner) {
+  const [row] = await db.sql`select * from keyframe_private.balance_of(${owner})`;
+  const frames = (micros: string | null) => (micros === null ? null : Number(micros) / FRAME);
+  return { available: frames(row?.available_micros), held: frames(row?.held_micros) };
+}
+const asUser = async (call: string, owner = world.owner) =>
+  await db.asUser(owner, async (sql) => (await sql.unsafe(`select ${call} as answer`))[0]?.answer);
+const readUsage = () => asUser("keyframe.read_usage()");
+const estimate = async () => (await asUser(`keyframe.estimate_prediction('${world.project}', 'first-frame')`)).estimate;
+const events = async (type: string) => {
+  const rows = await db.sql`
+    select payload -> 'data' as data from keyframe.webhook_events where owner_id = ${world.owner} and type = ${type} order by created_at`;
+  return rows.map(({ data }) => data);
+};
+/** A started first frame whose submit a worker has claimed. */
+async function submitted(wanted: Wanted = {}) {
+  const { prediction } = await start(db, world, wanted);
+  const [task] = (await claim(db.sql)).filter(({ id }) => id === prediction.id);
+  return { id: prediction.id, lease: task?.lease_token ?? null };
+}
+const succeed = (id: string, run = `run-${id}`) =>
+  providerSays(db.sql, { id, run, status: "succeeded", metrics: { image_output_count: 1 } });
+const merge = () => db.sql`select keyframe_private.merge_costs()`;
+
+describe("a balance", () => {
+  test("credits, a start, its end, a merge → less what is held, then less what it has cost", async () => {
+    expect(await balance()).toEqual({ available: null, held: null });
+    await grant(3);
+    const { id } = await submitted();
+    await start(db, world);
+    expect(await balance()).toEqual({ available: 1, held: 2 });
+    await merge();
+    await succeed(id);
+    expect(await balance()).toEqual({ available: 1, held: 1 });
+    await merge();
+    expect(await balance()).toEqual({ available: 1, held: 1 });
+    expect((await readUsage()).balance).toEqual({ availableMicros: FRAME, heldMicros: FRAME });
+  });
+
+  test("a start beyond it → balance_exhausted with what is left and needed, one event, and nothing is held", async () => {
+    await grant(1.5);
+    await start(db, world);
+    for (const _ of ["first", "again"]) {
+      const { message, hint } = await refusalOf(start(db, world));
+      expect([message, JSON.parse(hint ?? "")]).toEqual([
+        "balance_exhausted",
+        { availableMicros: FRAME / 2, estimateMicros: FRAME },
+      ]);
+    }
+    const exhausted = { ownerId: world.owner, availableMicros: FRAME / 2, estimateMicros: FRAME };
+    expect(await events("balance.exhausted")).toEqual([exhausted]);
+    expect(await balance()).toEqual({ available: 0.5, held: 1 });
+    expect(await estimate()).toMatchObject({ balance: { availableMicros: FRAME / 2 }, withinBudget: false });
+    await grant(1);
+    expect(await estimate()).toMatchObject({ withinBudget: true });
+  });
+
+  test("several starts in one transaction, more than it covers → the first ones only", async () => {
+    await grant(2);
+    await db.sql.begin(async (sql) => {
+      const insert = (at: postgres.TransactionSql) =>
+        at`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+      await insert(sql);
+      await insert(sql);
+      expect(await codeOf(sql.savepoint(insert))).toBe("balance_exhausted");
+    });
+    expect(await balance()).toEqual({ available: 0, held: 2 });
+  });
+
+  test("three takes at once for a balance of two → refused with what all cost, and none is held; two → both", async () => {
+    await grant(2);
+    const takes = (count: number) =>
+      asUser(`keyframe.start_prediction('${world.project}', 'first-frame', count => ${count})`);
+    const { message, hint } = await refusalOf(takes(3));
+    expect([message, JSON.parse(hint ?? "").estimateMicros]).toEqual(["balance_exhausted", 3 * FRAME]);
+    expect(await balance()).toEqual({ available: 2, held: 0 });
+    await takes(2);
+    expect(await balance()).toEqual({ available: 0, held: 2 });
+  });
+
+  test("a run is not billed, or the provider refuses a submit → it is back, or held by the next submit", async () => {
+    await grant(1);
+    const { id, lease } = await submitted();
+    expect(await retryLater(db.sql, id, lease)).toBe("later");
+    expect(await balance()).toEqual({ available: 0, held: 1 });
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
+    expect(await balance()).toEqual({ available: 1, held: 0 });
+  });
+
+  test("an interrupted run is made again without enough left → the prediction fails with balance_exhausted, and an event says so", async () => {
+    await grant(1);
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: "run-1", status: "failed", failure: "interrupted" });
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "balance_exhausted" });
+    expect(await events("balance.exhausted")).toHaveLength(1);
+  });
+
+  test("a model without a price → price_unknown, unless it has a ceiling", async () => {
+    await grant(10);
+    const insert = () => db.sql`select keyframe_private.require_balance(${world.owner}, ${null})`;
+    expect(await codeOf(insert())).toBe("price_unknown");
+    const other = await addWorld(db);
+    await db.sql`select keyframe_private.require_balance(${other.owner}, ${null})`;
+  });
+
+  test("prepaid_by_default → an owner without credit starts nothing, and reads a balance of 0", async () => {
+    await db.sql`update keyframe_private.settings set prepaid_by_default = true`;
+    expect(await codeOf(start(db, world))).toBe("balance_exhausted");
+    expect((await readUsage()).balance).toEqual({ availableMicros: 0, heldMicros: 0 });
+    expect(await events("balance.exhausted")).toHaveLength(1);
+  });
+
+  test("a first credit after runs → those that were settled do not count, what is held does", async () => {
+    for (const _ of ["merged", "not merged"]) {
+      await succeed((await submitted()).id);
+      if (_ === "merged") await merge();
+    }
+    const { id } = await submitted();
+    await grant(5);
+    expect(await balance()).toEqual({ available: 4, held: 1 });
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
+    await providerSays(db.sql, { id, run: "run-late", status: "aborted" });
+    expect(await balance()).toEqual({ available: 5, held: 0 });
+  });
+
+  test("an owner who started nothing for two years → the costs of then still count", async () => {
+    await grant(2);
+    await succeed((await submitted()).id);
+    await merge();
+    await db.sql`update keyframe_private.daily_costs set day = day - 800 where owner_id = ${world.owner}`;
+    await seedSubmit(db.sql, { owner_id: world.owner, created_at: "2020-01-01T00:00:00Z", most_micros: FRAME });
+    await db.sql`select keyframe_private.prune()`;
+    expect(await balance()).toEqual({ available: 0, held: 1 });
+    await merge();
+    await db.sql`select keyframe_private.prune()`;
+    expect(await balance()).toEqual({ available: 0, held: 1 });
+  });
+});
+
+describe("credits", () => {
+  test("the same key again → adds nothing; another amount with it → idempotency_mismatch; another user may have it", async () => {
+    const [first] = await grant(1, "payment-1");
+    const [again] = await grant(1, "payment-1");
+    expect(again).toEqual(first);
+    expect(await codeOf(grant(2, "payment-1"))).toBe("idempotency_mismatch");
+    expect(await codeOf(addCredit(FRAME, "purchase", "payment-1"))).toBe("idempotency_mismatch");
+    await addCredit(FRAME, "grant", "payment-1", (await addWorld(db)).owner);
+    expect(await balance()).toEqual({ available: 1, held: 0 });
+  });
+
+  test("a refund of more than is left → the balance is negative, starts are refused, and what runs ends", async () => {
+    await grant(3);
+    const { id } = await submitted();
+    await refund(3);
+    expect(await balance()).toEqual({ available: -1, held: 1 });
+    expect(await codeOf(start(db, world))).toBe("balance_exhausted");
+    await db.sql`insert into keyframe_private.model_markups values (${MODEL}, 0)`;
+    expect(await codeOf(start(db, world))).toBe("balance_exhausted"); // also where it costs nothing
+    await succeed(id);
+    expect(await balance()).toEqual({ available: -1, held: 0 });
+  });
+
+  test("for an unknown user → user_not_found; for a deleted one who has credits → added", async () => {
+    expect(await codeOf(addCredit(FRAME, "grant", "k", crypto.randomUUID()))).toBe("user_not_found");
+    await grant(1);
+    await db.sql`delete from auth.users where id = ${world.owner}`;
+    await refund(1);
+    expect(await balance()).toEqual({ available: 0, held: 0 });
+  });
+
+  test("changed, deleted, of an unknown kind or with the wrong sign → refused", async () => {
+    await grant(1);
+    for (const [statement, constraint] of [
+      ["update keyframe_private.credits set micros = 1 where true", "credits_are_only_inserted"],
+      ["delete from keyframe_private.credits where true", "credits_are_only_inserted"],
+      ["truncate keyframe_private.credits", "credits_are_only_inserted"],
+    ] as const)
+      expect((await refusalOf(db.sql.unsafe(statement))).constraint).toBe(constraint);
+    for (const [micros, kind] of [
+      [-1, "grant"],
+      [0, "adjustment"],
+      [1, "refund"],
+      [1, "expiry"],
+    ] as const)
+      expect((await refusalOf(addCredit(micros, kind))).constraint).toBe("sign_is_that_of_the_kind");
+    expect((await refusalOf(addCredit(1, "gift"))).constraint).toBe("kind_is_known");
+  });
+
+  test("the same first credit twenty times at once → one credit, and what was settled before is taken off once", async () => {
+    await succeed((await submitted()).id);
+    await Promise.all(Array.from({ length: 20 }, () => grant(2, "welcome")));
+    expect(await balance()).toEqual({ available: 2, held: 0 });
+  });
+});
+
+describe("balance.low", () => {
+  test("a start or a refund leaves less than the threshold → one event, and one more after the next credit", async () => {
+    await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
+    await grant(3);
+    await start(db, world);
+    expect(await events("balance.low")).toEqual([]);
+    await start(db, world);
+    await start(db, world);
+    const low = (frames: number) => ({
+      ...{ ownerId: world.owner, availableMicros: frames * FRAME, thresholdMicros: 2 * FRAME },
+    });
+    expect(await events("balance.low")).toEqual([low(1)]);
+    await grant(3);
+    await refund(2);
+    await refund(2);
+    expect(await events("balance.low")).toEqual([low(1), low(1)]);
+  });
+
+  test("while another transaction writes it → the start does not wait", async () => {
+    await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
+    await grant(2);
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.note_balance(${world.owner}, 'balance.low', b.credit_id, 0, 'thresholdMicros', 0)
+        from keyframe_private.balance_of(${world.owner}) b`;
+      await start(db, world);
+    });
+    expect(await events("balance.low")).toHaveLength(1);
+  });
+});
+
+describe("a markup", () => {
+  const markup = (factor: number) => db.sql`update keyframe_private.settings set markup = ${factor}`;
+
+  test("estimate, hold, cost, usage and prices → what the user pays; administrators see both", async () => {
+    await markup(1.3);
+    const charge = Math.ceil(FRAME * 1.3);
+    await addCredit(charge, "purchase");
+    const estimated = { estimateMicros: charge, atMostMicros: charge, withinBudget: true };
+    expect(await estimate()).toMatchObject({ ...estimated, balance: { availableMicros: charge } });
+    const { id } = await submitted();
+    expect((await readUsage()).groups).toMatchObject([{ heldMicros: charge }]);
+    await succeed(id);
+    const [row] = await db.sql`select keyframe_private.cost_json(${id}) as cost`;
+    expect(row?.cost).toMatchObject({ amountMicros: charge, atMostMicros: charge, state: "settled" });
+    await merge();
+    for (const groupBy of ["day", "model", "step", "project"]) {
+      const { groups } = await asUser(`keyframe.read_usage(group_by => '${groupBy}')`);
+      expect(groups).toMatchObject([{ settledMicros: charge, heldMicros: 0 }]);
+    }
+    expect(await balance()).toEqual({ available: 0, held: 0 });
+    const [admin] = await db.sql`
+      select settled_usd::float as billed, settled_charge_usd::float as paid from keyframe_private.admin_costs where owner_id = ${world.owner}`;
+    expect(admin).toEqual({ billed: FRAME / 1e6, paid: charge / 1e6 });
+    const { steps } = await asUser("keyframe.list_models()");
+    const models = steps.flatMap((one: { models: { model: string; prices: object[] }[] }) => one.models);
+    const { prices } = models.find(({ model }: { model: string }) => model === MODEL);
+    const [price] =
+      await db.sql`select min(price_usd)::float as usd from keyframe_private.model_prices where model = ${MODEL}`;
+    expect(Math.min(...prices.map(({ priceUsd }: { priceUsd: number }) => priceUsd))).toBeCloseTo(price?.usd * 1.3, 9);
+  });
+
+  test("changed while it runs, or a second run of it appears → settled by the markup of its start", async () => {
+    await markup(2);
+    const { id } = await submitted();
+    await markup(3);
+    await providerSays(db.sql, { id, run: "run-a" });
+    expect(await providerSays(db.sql, { id, run: "run-b" })).toBe("stale");
+    for (const run of ["run-a", "run-b"]) await succeed(id, run);
+    const [row] = await db.sql`select keyframe_private.cost_json(${id}) as cost`;
+    expect(row?.cost).toMatchObject({ amountMicros: 2 * 2 * FRAME });
+  });
+
+  test("risen when a refused submit is made again → the new one must be covered", async () => {
+    await grant(1);
+    const { id, lease } = await submitted();
+    await markup(1.5);
+    await retryLater(db.sql, id, lease);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "balance_exhausted" });
+  });
+
+  test("for one model, which gets another name → holds instead of the one for all, under both names", async () => {
+    const factor = async (model: string) => {
+      const [row] = await db.sql`select keyframe_private.markup_of(${model})::float as factor`;
+      return row?.factor;
+    };
+    await markup(2);
+    await db.sql`insert into keyframe_private.model_markups values ('prunaai/p-video', 5)`;
+    await db.sql`update keyframe.models set model = 'test/renamed' where model = 'prunaai/p-video'`;
+    expect([await factor("test/renamed"), await factor(MODEL)]).toEqual([5, 2]);
+    await db.sql`update keyframe.models set model = 'prunaai/p-video' where model = 'test/renamed'`;
+    const unknown = db.sql`insert into keyframe_private.model_markups values ('test/none', 5)`;
+    expect((await refusalOf(unknown)).constraint).toBe("model_is_known");
+  });
+
+  test("beside budgets → a user's counts what the user pays, the service's what the provider bills", async () => {
+    await markup(10);
+    await db.sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${world.owner}, ${9 * FRAME})`;
+    const { message, hint } = await refusalOf(start(db, world));
+    expect([message, JSON.parse(hint ?? "")]).toMatchObject(["budget_exceeded", { estimateMicros: 10 * FRAME }]);
+    await db.sql`update keyframe_private.owner_budgets set month_micros = ${10 * FRAME}`;
+    const [used] = await db.sql`
+      select coalesce(sum(settled_micros + held_micros + unknown_micros), 0)::int as used from keyframe_private.costs where owner_id is null`;
+    await db.sql`update keyframe_private.settings set service_month_micros = ${Number(used?.used) + FRAME}`;
+    await start(db, world);
+    const other = await addWorld(db);
+    const refused = await refusalOf(start(db, other));
+    expect(JSON.parse(refused.hint ?? "")).toMatchObject({ scope: "service", estimateMicros: 10 * FRAME });
+  });
+
+  test("a default model is gone → the next one costs neither the provider nor the user more", async () => {
+    await db.sql`update keyframe.models set refused_at = now() where step = 'first-frame' and model = ${MODEL}`;
+    const taken = (await estimate()).model;
+    await db.sql`insert into keyframe_private.model_markups values (${taken}, 900)`;
+    const next = await estimate().catch(({ message }: Error) => ({ model: message }));
+    await db.sql`update keyframe.models set refused_at = null where step = 'first-frame'`;
+    expect(next.model).not.toBe(taken);
+  });
+});
+
+describe("at the same moment", () => {
+  /** In one snapshot: what credits, balance, costs and the ledger say. */
+  const account = async (owner = world.owner) => {
+    const [row] = await db.sql`
+      select (select sum(micros) from keyframe_private.credits where owner_id = ${owner})::float / ${FRAME}::float as credits,
+        b.available_micros / ${FRAME}::float as available,
+        (select sum(case cost_state when 'settled' then charge_micros when 'released' then 0 else most_charge_micros end)
+         from keyframe_private.provider_submits where owner_id = ${owner})::float / ${FRAME}::float as ledger
+      from keyframe_private.balance_of(${owner}) b`;
+    return { credits: 0, available: 0, ledger: 0, ...row };
+  };
+
+  test("200 starts, purchases and refunds, killed at random, and merges → never more is held than was there", async () => {
+    await db.sql`update keyframe_private.settings set max_active_per_owner = 1000`;
+    await grant(10, "first");
+    const random = createRandom("balances");
+    const victims = new pg.Pool({ connectionString: db.url, max: 20, application_name: "victim" });
+    victims.on("error", () => undefined);
+    const kill = () => db.sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name = 'victim' and state = 'active' order by random() limit 2`;
+    const claims = JSON.stringify({ role: "authenticated", sub: world.owner });
+    const startKilled = () =>
+      // in one transaction
+      victims.query(`
+        select set_config('request.jwt.claims', '${claims}', true), set_config('request.jwt.claim.sub', '${world.owner}', true);
+        select keyframe.start_prediction('${world.project}', 'first-frame')`);
+    // As a server does: the same key until it is answered.
+    const addKilled = async (micros: number, kind: string, key: string): Promise<unknown> =>
+      victims
+        .query("select keyframe_private.add_credit($1, $2, $3, $4)", [world.owner, micros, kind, key])
+        .catch(() => addKilled(micros, kind, key));
+    const work = [
+      ...Array.from({ length: 200 }, () => () => startKilled().catch(() => undefined)),
+      ...Array.from({ length: 5 }, (_, i) => () => addKilled(FRAME, "purchase", `purchase-${i}`)),
+      ...Array.from({ length: 3 }, (_, i) => () => addKilled(-FRAME, "refund", `refund-${i}`)),
+      ...Array.from({ length: 20 }, () => kill),
+      ...Array.from({ length: 5 }, () => merge),
+    ];
+    await Promise.all(random.shuffled(work).map((one) => one()));
+    await victims.end();
+    const { credits, available, ledger } = await account();
+    expect(credits).toBe(12);
+    expect(available).toBe(credits - ledger);
+    expect(ledger).toBeLessThanOrEqual(15);
+    expect(ledger).toBeGreaterThan(0);
+    for (let left = available; left >= 1; left--) await start(db, world); // nothing was lost either
+    expect(await codeOf(start(db, world))).toBe("balance_exhausted");
+  });
+
+  test("eight starts for a balance of one → one is admitted", async () => {
+    await grant(1);
+    const started = await Promise.allSettled(Array.from({ length: 8 }, () => start(db, world)));
+    expect(started.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(await balance()).toEqual({ available: 0, held: 1 });
+  });
+
+  test("another owner's start and credits are not committed → nobody waits", async () => {
+    const other: World = await addWorld(db);
+    await grant(2);
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.add_credit(${other.owner}, ${FRAME}, 'grant', 'same')`;
+      await open`insert into keyframe.predictions (project_id, step) values (${other.project}, 'first-frame')`;
+      await grant(1, "same");
+      await start(db, world);
+      await merge();
+    });
+    expect(await balance(other.owner)).toEqual({ available: 0, held: 1 });
+  });
+
+  test("an equal credit is not committed → a server that repeats it is told to try again, soon", async () => {
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.add_credit(${world.owner}, ${FRAME}, 'grant', 'k')`;
+      const again = db.sql`select keyframe_worker.add_credit(${world.owner}, ${FRAME}, 'grant', 'k')`;
+      expect((await refusalOf(again)).sqlstate).toBe("55P03");
+    });
+    expect(await balance()).toEqual({ available: 1, held: 0 });
+  });
+
+  test("the owner's own refund is not committed → a start does not wait for it, and the balance is negative afterwards", async () => {
+    await grant(1);
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.add_credit(${world.owner}, ${-FRAME}, 'refund', 'r')`;
+      await start(db, world);
+    });
+    expect(await balance()).toEqual({ available: -1, held: 1 });
+  });
+});
+
+test("an owner with 100,000 runs in 13 months → a balance reads few pages", async () => {
+  // As they are once they are merged, but for the last ones.
+  await db.sql`
+    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, settled_charge_micros, is_merged)
+    select ${world.owner}, (now() at time zone 'UTC')::date - i % 400, 'first-frame', 'm' || i % 3, 83, 83, 83, true
+    from generate_series(1, 1200) i`;
+  await db.sql`
+    insert into keyframe_private.owner_costs (owner_id, held_micros, settled_micros, unknown_micros) values (${world.owner}, 0, 99600, 0)`;
+  for (let runs = 0; runs < 20; runs++) await seedSubmit(db.sql, { owner_id: world.owner, most_micros: 1 });
+  await db.sql`vacuum analyze keyframe_private.daily_costs, keyframe_private.owner_costs`;
+  await grant(1);
+  const plans = await db.sql.begin(async (sql) => {
+    const read = () => sql`
+      explain (analyze, buffers, timing off, summary off, format json) select * from keyframe_private.balance_of(${world.owner})`;
+    await read(); // reads the catalog
+    return await read();
+  });
+  const [root] = plans[0]?.["QUERY PLAN"] ?? [];
+  expect(root?.Plan["Shared Hit Blocks"] + root?.Plan["Shared Read Blocks"]).toBeLessThan(60);
+});
