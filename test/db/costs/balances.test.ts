@@ -126,10 +126,10 @@ describe("a balance", () => {
 
   test("a model without a price → price_unknown, unless it has a ceiling", async () => {
     await grant(10);
-    const insert = () => db.sql`select keyframe_private.require_balance(${world.owner}, ${null})`;
+    const insert = () => db.sql`select keyframe_private.require_balance(${world.owner}, ${null}, true)`;
     expect(await codeOf(insert())).toBe("price_unknown");
     const other = await addWorld(db);
-    await db.sql`select keyframe_private.require_balance(${other.owner}, ${null})`;
+    await db.sql`select keyframe_private.require_balance(${other.owner}, ${null}, true)`;
   });
 
   test("prepaid_by_default → an owner without credit starts nothing, and reads a balance of 0", async () => {

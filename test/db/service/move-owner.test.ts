@@ -24,7 +24,7 @@ const OWNED = `
   union all select 'element image', to_jsonb(t) from keyframe.element_images t where owner_id = $1
   union all select 'share', to_jsonb(t) from keyframe_private.film_shares t
     where film_id in (select id from keyframe.films where owner_id = $1)
-  union all select 'all costs', to_jsonb(t) from keyframe_private.owner_costs t where owner_id = $1
+  union all select 'all costs', to_jsonb(t) - 'id' from keyframe_private.owner_costs t where owner_id = $1
   union all select 'credit', to_jsonb(t) - 'id' from keyframe_private.credits t where owner_id = $1
   union all select 'key', to_jsonb(t) from keyframe_private.idempotency_keys t where owner_id = $1
   union all select 'endpoint', to_jsonb(t) from keyframe.webhook_endpoints t where owner_id = $1

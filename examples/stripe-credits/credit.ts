@@ -1,0 +1,66 @@
+import type Stripe from "stripe";
+
+/** What a payment changes, once for each key. */
+export type Credit = {
+  userId: string;
+  key: string;
+  kind: "purchase" | "refund" | "adjustment";
+  /** Negative where money went back. */
+  amountMicros: number;
+};
+
+const MICROS_OF_A_CENT = 10_000;
+
+/**
+ * What an event of Stripe's changes; null when it is about no credit of ours. Each event stands for itself, so the order in which they
+ * come does not matter: a refund before its purchase makes the balance negative for a moment.
+ */
+export async function creditOf(event: Stripe.Event, stripe: Stripe): Promise<Credit | null> {
+  switch (event.type) {
+    case "checkout.session.completed":
+    case "checkout.session.async_payment_succeeded": {
+      const { payment_status, payment_intent, amount_total } = event.data.object;
+      if (payment_status !== "paid" || payment_intent === null) return null;
+      const id = idOf(payment_intent);
+      return await credit("purchase", `payment:${id}`, id, amount_total ?? 0, stripe);
+    }
+    case "charge.refunded": {
+      const { id, payment_intent, amount_refunded } = event.data.object;
+      // A charge names all its refunds so far; the event, what they were before it.
+      const before = event.data.previous_attributes?.amount_refunded ?? 0;
+      return await credit(
+        "refund",
+        `refund:${id}:${amount_refunded}`,
+        payment_intent,
+        before - amount_refunded,
+        stripe,
+      );
+    }
+    case "refund.failed": {
+      const { id, payment_intent, amount } = event.data.object;
+      return await credit("adjustment", `refund-failed:${id}`, payment_intent, amount, stripe);
+    }
+    case "charge.dispute.funds_withdrawn": {
+      const { id, payment_intent, amount } = event.data.object;
+      return await credit("refund", `dispute:${id}`, payment_intent, -amount, stripe);
+    }
+    case "charge.dispute.funds_reinstated": {
+      const { id, payment_intent, amount } = event.data.object;
+      return await credit("adjustment", `dispute-won:${id}`, payment_intent, amount, stripe);
+    }
+    default:
+      return null;
+  }
+}
+
+type Payment = string | { id: string } | null;
+
+async function credit(kind: Credit["kind"], what: string, payment: Payment, cents: number, stripe: Stripe) {
+  if (payment === null) return null;
+  const { metadata, currency } = await stripe.paymentIntents.retrieve(idOf(payment));
+  const userId = metadata.keyframe_user;
+  if (userId === undefined || currency !== "usd" || cents === 0) return null;
+  return { userId, key: `stripe:${what}`, kind, amountMicros: cents * MICROS_OF_A_CENT };
+}
+
+const idOf = (payment: string | { id: string }) => (typeof payment === "string" ? payment : payment.id);

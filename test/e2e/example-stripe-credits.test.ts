@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { z } from "zod";
+import { freePort } from "../../local/network.ts";
+import { usage } from "../../shared/contract/costs.ts";
+import { STRIPE_KEY, STRIPE_WEBHOOK_SECRET, signedEvent, startStripe } from "../support/examples/stripe.ts";
+import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
+import { connect } from "../support/stack/own-stack.ts";
+import { type Running, runCommand } from "../support/tools/run-command.ts";
+
+// examples/stripe-credits as its own process, between a server that answers as Stripe does and the real stack.
+
+const stack = inject("stack");
+const sql = connect(stack.databaseUrl);
+const port = freePort();
+const url = `http://127.0.0.1:${port}/stripe-credits`;
+let stripe: Awaited<ReturnType<typeof startStripe>>;
+let credits: Running;
+
+beforeAll(async () => {
+  stripe = await startStripe();
+  credits = runCommand("examples/stripe-credits/index.ts", [], {
+    DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
+    SUPABASE_URL: stack.url,
+    SUPABASE_SECRET_KEYS: JSON.stringify({ default: stack.secretKey }),
+    APP_URL: "http://app.test",
+    STRIPE_SECRET_KEY: STRIPE_KEY,
+    STRIPE_WEBHOOK_SECRET,
+    STRIPE_API_URL: stripe.url,
+  });
+  await credits.printed("Listening on");
+});
+afterAll(async () => {
+  credits.kill("SIGTERM");
+  await credits.ended;
+  await stripe.stop();
+  await sql.end({ timeout: 1 });
+});
+
+const send = async (...event: Parameters<typeof signedEvent>) =>
+  (await fetch(`${url}/webhook`, await signedEvent(...event))).status;
+const balanceOf = async (maker: FilmMaker) =>
+  (await maker.call(usage, "GET", "/api/usage")).balance?.availableMicros ?? null;
+
+/** What Stripe sends when a checkout of 20 dollars is paid, and its payment intent. */
+function paid(userId: string) {
+  const payment_intent = stripe.addIntent({ keyframe_user: userId });
+  const session = { object: "checkout.session", payment_status: "paid", payment_intent, amount_total: 2_000 };
+  return { payment_intent, session };
+}
+const charge = (payment_intent: string, amount_refunded: number) => ({
+  ...{ id: `ch_${payment_intent}`, object: "charge", payment_intent, amount: 2_000, amount_refunded },
+});
+
+describe.concurrent("a user who buys credit", () => {
+  test("checkout with a session → a page of Stripe's whose payment names the user; a price of one's own or no session is refused", async () => {
+    const { userId, accessToken } = await newFilmMaker(stack);
+    const ask = (body: unknown, token = accessToken) =>
+      fetch(`${url}/checkout`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}` },
+        body: JSON.stringify(body),
+      });
+    expect((await ask({ cents: 1 })).status).toBe(422);
+    expect((await ask({ cents: 2_000 }, "x")).status).toBe(401);
+    const answer = await ask({ cents: 2_000 });
+    expect(z.object({ url: z.url() }).parse(await answer.json()).url).toContain("checkout.stripe.com");
+    const form = stripe.sessions.find((each) => each.get("payment_intent_data[metadata][keyframe_user]") === userId);
+    expect(form?.get("line_items[0][price_data][unit_amount]")).toBe("2000");
+  });
+
+  test("paid, ten times at once and again as another event → the credit once", async () => {
+    const maker = await newFilmMaker(stack);
+    const { session } = paid(maker.userId);
+    expect(await balanceOf(maker)).toBeNull();
+    const statuses = await Promise.all(
+      Array.from({ length: 10 }, () => send("checkout.session.completed", session, { id: "evt_same" })),
+    );
+    expect(new Set(statuses)).toEqual(new Set([204]));
+    expect(await send("checkout.session.async_payment_succeeded", session)).toBe(204);
+    expect(await balanceOf(maker)).toBe(20_000_000);
+  });
+
+  test("a checkout that is not paid yet → no credit until it is", async () => {
+    const maker = await newFilmMaker(stack);
+    const { session } = paid(maker.userId);
+    expect(await send("checkout.session.completed", { ...session, payment_status: "unpaid" })).toBe(204);
+    expect(await balanceOf(maker)).toBeNull();
+    expect(await send("checkout.session.async_payment_succeeded", session)).toBe(204);
+    expect(await balanceOf(maker)).toBe(20_000_000);
+  });
+
+  test("two refunds in parts, doubled and before the payment → what is left; a failed refund comes back", async () => {
+    const maker = await newFilmMaker(stack);
+    const { session, payment_intent } = paid(maker.userId);
+    const second = () => send("charge.refunded", charge(payment_intent, 2_000), { previous: { amount_refunded: 500 } });
+    expect(await second()).toBe(204);
+    expect(await balanceOf(maker)).toBe(-15_000_000);
+    expect(await send("checkout.session.completed", session)).toBe(204);
+    expect(await send("charge.refunded", charge(payment_intent, 500), { previous: { amount_refunded: 0 } })).toBe(204);
+    expect(await second()).toBe(204);
+    expect(await balanceOf(maker)).toBe(0);
+    const failed = { id: `re_${payment_intent}`, object: "refund", payment_intent, amount: 500 };
+    expect(await send("refund.failed", failed)).toBe(204);
+    expect(await balanceOf(maker)).toBe(5_000_000);
+  });
+
+  test("a dispute takes the money, one that is won brings it back; an inquiry moves nothing", async () => {
+    const maker = await newFilmMaker(stack);
+    const { session, payment_intent } = paid(maker.userId);
+    const dispute = { id: `dp_${payment_intent}`, object: "dispute", payment_intent, amount: 2_000 };
+    await send("checkout.session.completed", session);
+    expect(await send("charge.dispute.created", { ...dispute, status: "warning_needs_response" })).toBe(204);
+    expect(await balanceOf(maker)).toBe(20_000_000);
+    expect(await send("charge.dispute.funds_withdrawn", dispute)).toBe(204);
+    expect(await balanceOf(maker)).toBe(0);
+    expect(await send("charge.dispute.funds_reinstated", dispute)).toBe(204);
+    expect(await balanceOf(maker)).toBe(20_000_000);
+  });
+
+  test("a refund for a deleted user → recorded; a payment for one who never had credit → answered, and named in the log", async () => {
+    const [one, other] = [await newFilmMaker(stack), await newFilmMaker(stack)];
+    const { session, payment_intent } = paid(one.userId);
+    await send("checkout.session.completed", session);
+    await sql`delete from auth.users where id in (${one.userId}, ${other.userId})`;
+    expect(await send("charge.refunded", charge(payment_intent, 2_000))).toBe(204);
+    const rows = await sql`select micros::int from keyframe_private.credits where owner_id = ${one.userId} order by id`;
+    expect(rows.map(({ micros }) => micros)).toEqual([20_000_000, -20_000_000]);
+    expect(await send("checkout.session.completed", paid(other.userId).session)).toBe(204);
+    expect(credits.output()).toContain(`${other.userId} has no account. Refund it by hand.`);
+  });
+
+  test("wrong signature, one of last week, none, too long a body → refused, no credit", async () => {
+    const maker = await newFilmMaker(stack);
+    const { session } = paid(maker.userId);
+    const type = "checkout.session.completed";
+    expect(await send(type, session, { secret: "whsec_another" })).toBe(400);
+    expect(await send(type, session, { at: new Date(Date.now() - 7 * 86_400_000) })).toBe(400);
+    expect(
+      (await fetch(`${url}/webhook`, { method: "POST", body: JSON.stringify({ type, data: session }) })).status,
+    ).toBe(400);
+    expect((await fetch(`${url}/webhook`, { method: "POST", body: "x".repeat(300_000) })).status).toBe(413);
+    expect(await balanceOf(maker)).toBeNull();
+  });
+
+  test("a payment of something else, or in another currency → no credit", async () => {
+    const maker = await newFilmMaker(stack);
+    const { session } = paid(maker.userId);
+    const euros = stripe.addIntent({ keyframe_user: maker.userId }, "eur");
+    for (const payment_intent of [stripe.addIntent({}), euros])
+      expect(await send("checkout.session.completed", { ...session, payment_intent })).toBe(204);
+    expect(await balanceOf(maker)).toBeNull();
+  });
+});
+
+test("Stripe's API is away → 503 and no credit; the event sent again brings it", async () => {
+  const maker = await newFilmMaker(stack);
+  const { session } = paid(maker.userId);
+  stripe.state.away = true;
+  expect(await send("checkout.session.completed", session)).toBe(503);
+  stripe.state.away = false;
+  expect(await send("checkout.session.completed", session)).toBe(204);
+  expect(await balanceOf(maker)).toBe(20_000_000);
+});
