@@ -19,7 +19,7 @@ const running: Running[] = [];
 // What a reader who installed the library has in the folder: so the samples run as they stand, without the network.
 await Deno.symlink(join(PROJECT_ROOT, "node_modules"), `${folder}/node_modules`);
 const packageJson = await Deno.readTextFile(join(PROJECT_ROOT, "package.json"));
-const { standardwebhooks } = JSON.parse(packageJson).dependencies;
+const { standardwebhooks } = JSON.parse(packageJson).devDependencies;
 await Deno.writeTextFile(
   `${folder}/package.json`,
   JSON.stringify({ type: "module", dependencies: { standardwebhooks } }),
