@@ -27,10 +27,14 @@ export const sourceTypeXmp = (code: string): string =>
 const LABELS =
   /^(c2pa|urn:[\w:.-]{1,200}|c2pa\.(assertions|claim(\.v2)?|signature|actions(\.v2)?|hash\.(data|boxes)|soft-binding|ingredient(\.v\d)?))(__\d{1,4})?$/;
 const [SUPERBOX, DESCRIPTION] = ["jumb", "jumd"];
+/** The content of an assertion. Other boxes can have files in them, or anything. */
+const CONTENTS = ["cbor", "json"];
+/** A box in a description, which makes its hash another one: 16 or 32 random bytes. */
+const SALT = "c2sh";
 /** A description's type and toggles, before its label. */
 const LABEL_AT = 8 + 16 + 1;
 
-/** Whether a C2PA manifest store (ISO 19566-5, boxes of boxes with labels) says that AI made the picture, and has no assertion of another kind. */
+/** Whether a C2PA manifest store (ISO 19566-5, boxes of boxes with labels) says that AI made the picture, and has nothing of another kind. */
 export const isPlainManifest = (store: Buffer): boolean => isByAi(findSourceType(store)) && hasKnownLabels(store, 0);
 
 function hasKnownLabels(boxes: Buffer, depth: number): boolean {
@@ -44,9 +48,17 @@ function hasKnownLabels(boxes: Buffer, depth: number): boolean {
       if (described < LABEL_AT || described > inner.length || inner.toString("latin1", 4, 8) !== DESCRIPTION)
         return false;
       const label = inner.toString("latin1", LABEL_AT, inner.indexOf(0, LABEL_AT));
-      if (!LABELS.test(label) || !hasKnownLabels(inner.subarray(described), depth + 1)) return false;
-    } else if (depth === 0) return false;
+      const rest = inner.subarray(LABEL_AT + label.length + 1, described);
+      if (!LABELS.test(label) || !isSaltOrNothing(rest)) return false;
+      if (!hasKnownLabels(inner.subarray(described), depth + 1)) return false;
+    } else if (depth === 0 || !CONTENTS.includes(box.toString("latin1", 4, 8))) return false;
     at += size;
   }
   return true;
+}
+
+function isSaltOrNothing(rest: Buffer): boolean {
+  if (rest.length === 0) return true;
+  const isOfItsLength = (rest.length === 24 || rest.length === 40) && rest.readUInt32BE(0) === rest.length;
+  return isOfItsLength && rest.toString("latin1", 4, 8) === SALT;
 }
