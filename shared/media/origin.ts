@@ -10,11 +10,20 @@ export function findSourceType(part: Uint8Array): string | null {
   let found: string | null = null;
   for (let at = bytes.indexOf(VOCABULARY); at >= 0; at = bytes.indexOf(VOCABULARY, at + 1)) {
     const from = at + VOCABULARY.length;
-    const code = /^[a-zA-Z]{3,60}/.exec(bytes.toString("latin1", from, from + 60))?.[0] ?? null;
+    const code = /^[a-zA-Z]{3,60}/.exec(bytes.toString("latin1", from, textEnd(bytes, at) ?? from + 60))?.[0] ?? null;
     if (code !== null && isByAi(code)) return code;
     found ??= code;
   }
   return found;
+}
+
+/** An address in CBOR: a text of 24 to 255 bytes, whose length is its second byte. */
+const CBOR_ADDRESS = /x(.)( ?https?:\/\/)$/s;
+
+/** Where the address that has the vocabulary at `at` ends in CBOR; undefined elsewhere. What follows there can begin with a letter. */
+function textEnd(bytes: Buffer, at: number): number | undefined {
+  const [, length = "", scheme = ""] = CBOR_ADDRESS.exec(bytes.toString("latin1", at - 11, at)) ?? [];
+  return length === "" ? undefined : at - scheme.length + length.charCodeAt(0);
 }
 
 const isByAi = (code: string | null): boolean => /algorithmic/i.test(code ?? "");

@@ -183,6 +183,10 @@ const described = (label: string, ...more: Bytes[]): Bytes =>
 
 export const sourceType = (code: string): string => `http://cv.iptc.org/newscodes/digitalsourcetype/${code}`;
 
+/** In CBOR the head of what follows can be a letter. */
+const cborText = (text: string): string =>
+  `${text.length < 24 ? "" : "x"}${String.fromCharCode(text.length < 24 ? 0x60 + text.length : text.length)}${text}`;
+
 /** An assertion with more beside its content, or in its description, where the salt of its hash may stand. */
 export const oddAssertions = (content: string): Record<"beside" | "described" | "salted", Bytes[]> => {
   const assertion = (...more: Bytes[]) =>
@@ -206,7 +210,10 @@ export const manifestStore = (code: string, more: Record<string, string> = {}, .
       "urn:c2pa:5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11",
       superbox(
         "c2pa.assertions",
-        superbox("c2pa.actions.v2", box("cbor", `actions c2pa.created digitalSourceType ${sourceType(code)}`)),
+        superbox(
+          "c2pa.actions.v2",
+          box("cbor", "factionlc2pa.createdqdigitalSourceType", cborText(sourceType(code)), cborText("softwareAgent")),
+        ),
         superbox("c2pa.hash.data", box("cbor", "hash")),
         ...Object.entries(more).map(([label, content]) => superbox(label, box("cbor", content))),
         ...odd,
