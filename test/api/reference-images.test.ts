@@ -8,7 +8,17 @@ import { readReply } from "../support/api/envelope.ts";
 import { drawImage, imageOf } from "../support/media/images.ts";
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
 import { signUp, useUser } from "../support/api/user.ts";
-import { drawPhoto, PHOTO_KINDS, PLACE, readMetadata, readPixels, withLocation } from "../support/media/photos.ts";
+import {
+  drawPhoto,
+  PHOTO_KINDS,
+  PLACE,
+  readMetadata,
+  readPixels,
+  segment,
+  sourceType,
+  withLocation,
+} from "../support/media/photos.ts";
+import { joined } from "../support/security/files.ts";
 
 const sql = openDatabase();
 const user = useUser();
@@ -192,6 +202,14 @@ test("one byte more → 413 payload_too_large, as it is and in a form, and nothi
   const image = await imageOf(LIMIT + 1);
   expect(await refused(image, "image/png")).toEqual([413, "payload_too_large"]);
   expect(await refused(formOf(image))).toEqual([413, "payload_too_large"]);
+});
+
+test("an image of 10 MiB whose note that AI made it becomes XMP, which is longer → 413 that says so, and nothing is stored", async () => {
+  const note = segment(0xfe, sourceType("trainedAlgorithmicMedia"));
+  const jpeg = await drawImage("jpeg");
+  const [scan, end] = [new Uint8Array(LIMIT - jpeg.length - note.length), jpeg.slice(-2)];
+  const image = joined(jpeg.slice(0, 2), note, jpeg.slice(2, -2), scan, end);
+  expect(await refused(image, "image/jpeg")).toEqual([413, "payload_too_large"]);
 });
 
 test("11 MiB in pieces without a Content-Length → 413, and nothing is stored", async () => {

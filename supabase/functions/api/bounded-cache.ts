@@ -14,5 +14,8 @@ export function createBoundedCache<Value>(max: number, isValid: (value: Value) =
       if (values.size >= max && oldest !== undefined) values.delete(oldest);
       values.set(key, value);
     },
+    forget(key: string): void {
+      values.delete(key);
+    },
   };
 }

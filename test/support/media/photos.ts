@@ -177,22 +177,46 @@ const box = (type: string, ...content: (Bytes | string)[]): Bytes => {
   const all = joined(...content);
   return joined(number(all.length + 8, 4), type, all);
 };
-const superbox = (label: string, ...content: Bytes[]): Bytes =>
-  box("jumb", box("jumd", new Uint8Array(16), Uint8Array.of(3), `${label}\0`), ...content);
+const superbox = (label: string, ...content: Bytes[]): Bytes => box("jumb", described(label), ...content);
+const described = (label: string, ...more: Bytes[]): Bytes =>
+  box("jumd", new Uint8Array(16), Uint8Array.of(more.length > 0 ? 0x13 : 3), `${label}\0`, ...more);
 
 export const sourceType = (code: string): string => `http://cv.iptc.org/newscodes/digitalsourcetype/${code}`;
 
+/** In CBOR the head of what follows can be a letter. */
+const cborText = (text: string): string =>
+  `${text.length < 24 ? "" : "x"}${String.fromCharCode(text.length < 24 ? 0x60 + text.length : text.length)}${text}`;
+
+/** An assertion with more beside its content, or in its description, where the salt of its hash may stand. */
+export const oddAssertions = (content: string): Record<"beside" | "described" | "salted", Bytes[]> => {
+  const assertion = (...more: Bytes[]) =>
+    box("jumb", described("c2pa.soft-binding", ...more), box("cbor", "a watermark"));
+  return {
+    beside: ["free", "xml ", "bidb", "uuid"].map((type) =>
+      superbox("c2pa.ingredient", box("cbor"), box(type, content)),
+    ),
+    described: [joined(content), box("c2sh", content), joined(box("c2sh", new Uint8Array(16)), content)].map((more) =>
+      assertion(more),
+    ),
+    salted: [16, 32].map((length) => assertion(box("c2sh", new Uint8Array(length)))),
+  };
+};
+
 /** A C2PA manifest store as an image generator writes it, with this source type and these further assertions. */
-export const manifestStore = (code: string, more: Record<string, string> = {}): Bytes =>
+export const manifestStore = (code: string, more: Record<string, string> = {}, ...odd: Bytes[]): Bytes =>
   superbox(
     "c2pa",
     superbox(
       "urn:c2pa:5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11",
       superbox(
         "c2pa.assertions",
-        superbox("c2pa.actions.v2", box("cbor", `actions c2pa.created digitalSourceType ${sourceType(code)}`)),
+        superbox(
+          "c2pa.actions.v2",
+          box("cbor", "factionlc2pa.createdqdigitalSourceType", cborText(sourceType(code)), cborText("softwareAgent")),
+        ),
         superbox("c2pa.hash.data", box("cbor", "hash")),
         ...Object.entries(more).map(([label, content]) => superbox(label, box("cbor", content))),
+        ...odd,
       ),
       superbox("c2pa.claim.v2", box("cbor", "claim")),
       superbox("c2pa.signature", box("cbor", "signature")),

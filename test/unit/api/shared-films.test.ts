@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { sha256 } from "../../../supabase/functions/api/sha256.ts";
+import { until } from "../../support/until.ts";
 import { startApi } from "./fixture.ts";
 
 // Real links and what they show: test/security/shared-films.test.ts.
@@ -28,4 +29,42 @@ test("300 guesses at once → four are looked up at a time, most get 429; a link
   const statuses = await Promise.all(guesses);
   expect([most, statuses.filter((status) => status === 404).length]).toEqual([4, 68]);
   expect(statuses.filter((status) => status === 429)).toHaveLength(300 - 68);
+});
+
+test("all links of an owner are opened at once → four calls at a time, others' go on; those revoked since count as guesses", async () => {
+  const owner = crypto.randomUUID();
+  const tokens = Array.from({ length: 40 }, (_, at) => String(at).padStart(43, "l"));
+  const hashes = await Promise.all(tokens.map((token) => sha256(new TextEncoder().encode(token))));
+  const [kept, others] = ["k".repeat(43), "o".repeat(43)];
+  const keptHash = await sha256(new TextEncoder().encode(kept));
+  let [open, most, areRevoked] = [0, 0, false];
+  let mayEnd = Promise.resolve();
+  const api = await startApi(async ({ body }) => {
+    const asked = new TextDecoder().decode(body);
+    const isOfMany = hashes.some((hash) => asked.includes(hash));
+    most = Math.max(most, ++open);
+    if (isOfMany) await mayEnd;
+    open--;
+    const refusal = { code: "KEYFR", message: "not_found", details: "This link does not work.", hint: null };
+    if (isOfMany && areRevoked) return Response.json(refusal, { status: 400 });
+    const owner_id = isOfMany || asked.includes(keptHash) ? owner : crypto.randomUUID();
+    return Response.json({ owner_id, title: "The pier", shots: [], rate: null });
+  });
+  onTestFinished(api.stop);
+  const ask = async (one: string) => (await api.call(`/api/shared/${one}`, { headers: { authorization: "" } })).status;
+  const askAll = async (status: number, meanwhile: string[]) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    [mayEnd, most] = [promise, 0];
+    const asked = tokens.map(ask);
+    await until("four calls are open", () => open >= 4);
+    for (const one of meanwhile) expect(await ask(one)).toBe(200);
+    resolve();
+    expect(new Set(await Promise.all(asked))).toEqual(new Set([status]));
+    expect(most).toBe(5);
+  };
+  for (const token of [...tokens, kept, others]) expect(await ask(token)).toBe(200);
+  await askAll(200, [others]);
+  areRevoked = true;
+  await askAll(404, [others]);
+  await askAll(404, [others, kept]);
 });

@@ -8,6 +8,7 @@ import {
   drawPhoto,
   exif,
   manifestStore,
+  oddAssertions,
   PHOTO_KINDS,
   type PhotoKind,
   PLACE,
@@ -252,6 +253,16 @@ describe.each(PHOTO_KINDS)("where a %s came from", (kind) => {
   test("XMP with a DigitalSourceType, an author and a place → the DigitalSourceType alone", async () => {
     const attributes = `xmlns:dc="http://purl.org/dc/elements/1.1/" dc:creator="Pat, ${PLACE}" xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="${sourceType(AI)}"`;
     expect(originOf(stripped(kind, withXmp(kind, await drawPhoto(kind), attributes)))).toBe(sourceType(AI));
+  });
+
+  test("a manifest with other boxes than its text, or more than a salt in a description → gone; with salts → kept", async () => {
+    const { beside, described, salted } = oddAssertions(`Pat, ${PLACE}`);
+    for (const odd of [...beside, ...described])
+      expect(originOf(stripped(kind, withManifest(kind, await plain(), manifestStore(AI, {}, odd))))).toBe(
+        sourceType(AI),
+      );
+    const made = withManifest(kind, await plain(), manifestStore(AI, {}, ...salted));
+    expect(stripped(kind, made)).toEqual(made);
   });
 
   test("a manifest with boxes longer than it, without end or one in another → gone", async () => {

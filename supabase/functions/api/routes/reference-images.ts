@@ -4,6 +4,7 @@ import { type Image, nameOtherImage, sniffImage } from "../../../../shared/media
 import { MEDIA_EXTENSIONS } from "../../../../shared/media/media.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { hashRequest, type Idempotency } from "../http/read-call.ts";
+import { IMAGE_LIMIT_BYTES } from "../http/request-body.ts";
 import { answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import type { ReferenceImage } from "../rows/storage.ts";
@@ -43,9 +44,14 @@ function recognise(bytes: Uint8Array): Image {
 
 const unsupported = (sentence: string) => new ApiError("unsupported_media_type", sentence);
 
-/** Throws unsupported_media_type. Changes the given buffer: read the original bytes before. */
+/** Throws unsupported_media_type and payload_too_large. Changes the given buffer: read the original bytes before. */
 function withoutMetadata(bytes: Uint8Array, { contentType }: Image): ReferenceImage {
   const stripped = stripMetadata(bytes, contentType);
+  if (stripped && stripped.bytes.length > IMAGE_LIMIT_BYTES)
+    throw new ApiError(
+      "payload_too_large",
+      `With the XMP that says that AI made it, the image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`,
+    );
   // Looked at again: without the bytes that decoders skip, it may be of another size.
   const size = stripped && sniffImage(stripped.bytes);
   if (!stripped || !size) throw unsupported("The image is damaged or ends early. Save it again and send that.");

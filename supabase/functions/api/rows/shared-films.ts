@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type SharedFilm, sharedFilm } from "../../../../shared/contract/shares.ts";
+import { ApiError } from "../../../../shared/http/errors.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { sha256 } from "../sha256.ts";
 import { answerBase, type Database, fromRow } from "./database.ts";
@@ -16,21 +17,26 @@ const sharedAnswer = answerBase.extend({
 /** Reads the film of a link. Throws not_found and rate_limited. */
 export type SharedFilms = (token: string) => Promise<SharedFilm>;
 
-/** Hashes of 64 characters. */
+/** Hashes of 64 characters, each with its owner. */
 const MAX_KNOWN = 1000;
 
 /**
- * Anyone may call. Each link that this process has opened before has turns of its own at the database, and all other tokens share those of
- * one: guesses delay only each other and first visits. The token goes no further than here, its hash does.
+ * Anyone may call. The links of an owner that this process has opened before have turns of their own at the database, as one caller has, and
+ * all other tokens share those of one: guesses delay only each other and first visits. The token goes no further than here, its hash does.
  */
 export function createSharedFilms(database: Database, storage: Storage, secretKey: string): SharedFilms {
-  const known = createBoundedCache<true>(MAX_KNOWN, () => true);
+  const known = createBoundedCache<string>(MAX_KNOWN, () => true);
   return async (token) => {
     const hash = await sha256(new TextEncoder().encode(token));
-    const turns = { ownerId: known.get(hash) ? hash : "unknown tokens", token: secretKey };
+    const turns = { ownerId: known.get(hash) ?? "unknown tokens", token: secretKey };
     const args = { token_hash: hash };
-    const film = await database.read("read_shared_film", args, turns, sharedAnswer, "keyframe_worker");
-    known.set(hash, true);
+    const film = await database
+      .read("read_shared_film", args, turns, sharedAnswer, "keyframe_worker")
+      .catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === "not_found") known.forget(hash); // a revoked one must not delay the others
+        throw error;
+      });
+    known.set(hash, `links of ${film.owner_id}`);
     const paths = film.shots.flatMap((one) => one.video?.path ?? []);
     const files = await storage.signGenerated(paths, { ownerId: film.owner_id, token: secretKey, isServer: true });
     const shots = film.shots.map(({ title, video }) => {
