@@ -100,7 +100,9 @@ test("docs/quickstart.md and docs/going-live.md → every command works: a film 
   expect(new TextDecoder().decode(film.slice(4, 8))).toBe("ftyp");
   expect(said.join("")).toContain("video succeeded");
   const slugs = new Set(scene.platform.uploads.map(({ slug }) => slug));
-  expect([...slugs].sort()).toEqual(["api", "keyframe-deliver", "keyframe-generate", "keyframe-replicate-webhook"]);
+  expect([...slugs].sort()).toEqual([
+    ...["api", "keyframe-deliver", "keyframe-generate", "keyframe-mcp", "keyframe-replicate-webhook"],
+  ]);
   const [row] = await scene.sql`
     select (select count(*)::int from keyframe.models) > 0 as has_models,
       (select count(*)::int from vault.secrets where name like 'keyframe\_%') as vault_entries`;

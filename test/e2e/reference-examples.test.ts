@@ -44,9 +44,10 @@ async function filmMaker() {
   const running = await startStuck(openDatabase(), user, "last-frame", projectId);
   const { deliveryId } = await keyframe.webhooks.test(webhookId);
   const { shareId, token: shareToken } = await keyframe.films.share(filmId);
+  const { elementId } = await keyframe.elements.create({ name: "Harbour" });
   const quoted = await keyframe.estimate("first-frame", { projectId }, { quote: true });
   const own = {
-    ...{ shareId, shareToken, quoteId: quoted.quoteId ?? "" },
+    ...{ elementId, shareId, shareToken, quoteId: quoted.quoteId ?? "" },
     projectId,
     filmId,
     webhookId,
@@ -84,6 +85,7 @@ const doomed = (keyframe: KeyframeClient, running: { projectId: string; predicti
     },
     deleteProject: async () => ({ PROJECT_ID: await project() }),
     deleteFilm: async () => ({ FILM_ID: (await keyframe.films.create({ title: "Doomed" })).filmId }),
+    deleteElement: async () => ({ ELEMENT_ID: (await keyframe.elements.create({ name: "Doomed" })).elementId }),
     revokeShare: async () => {
       const { filmId } = await keyframe.films.create({ title: "Doomed" });
       return { FILM_ID: filmId, SHARE_ID: (await keyframe.films.share(filmId)).shareId };
