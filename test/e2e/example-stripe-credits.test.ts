@@ -5,7 +5,7 @@ import { usage } from "../../shared/contract/costs.ts";
 import { STRIPE_KEY, STRIPE_WEBHOOK_SECRET, signedEvent, startStripe } from "../support/examples/stripe.ts";
 import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
 import { connect } from "../support/stack/own-stack.ts";
-import { type Running, runCommand } from "../support/tools/run-command.ts";
+import { type Running, runProgram } from "../support/tools/run-command.ts";
 
 // examples/stripe-credits as its own process, between a server that answers as Stripe does and the real stack.
 
@@ -18,7 +18,9 @@ let credits: Running;
 
 beforeAll(async () => {
   stripe = await startStripe();
-  credits = runCommand("examples/stripe-credits/index.ts", [], {
+  // As the platform does, but with the packages of node_modules: nothing is downloaded.
+  const args = ["run", "-A", "--cached-only", "--node-modules-dir=manual", "examples/stripe-credits/index.ts"];
+  credits = runProgram(Deno.execPath(), args, {
     DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
     SUPABASE_URL: stack.url,
     SUPABASE_SECRET_KEYS: JSON.stringify({ default: stack.secretKey }),

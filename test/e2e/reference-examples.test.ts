@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { callOf, commandOf, followReferences, type Own, type Place } from "../../dashboard/src/docs/api-document.ts";
-import type { KeyframeClient } from "../../client/index.ts";
+import { createKeyframeClient, type KeyframeClient } from "../../client/index.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { startStuck } from "../support/api/stuck.ts";
@@ -61,8 +61,8 @@ async function filmMaker() {
 }
 
 /** Pastes a command into a shell, beside an image to upload. */
-async function paste(command: string, token: string): Promise<{ status: number; answer: string }> {
-  const env = { TOKEN: token, SECRET_KEY: secretKey };
+async function paste(command: string, token: string, userId: string): Promise<{ status: number; answer: string }> {
+  const env = { TOKEN: token, SECRET_KEY: secretKey, USER_ID: userId };
   const shell = new Deno.Command("bash", { args: ["-c", `${command} -s -w '\n%{http_code}'`], cwd: folder, env });
   const lines = new TextDecoder().decode((await shell.output()).stdout).split("\n");
   return { status: Number(lines.pop()), answer: lines.join("\n") };
@@ -100,6 +100,8 @@ const doomed = (keyframe: KeyframeClient, running: { projectId: string; predicti
 
 test("every example of the reference, pasted into a shell or called with the client → success", async () => {
   const { session, keyframe, own, running } = await filmMaker();
+  const userId = (await newPerson()).session.user.id; // who has credit starts nothing without a balance
+  const server = createKeyframeClient({ url, secretKey, userId });
   const words = doomed(keyframe, running);
   const failed: string[] = [];
   let pasted = 0;
@@ -110,13 +112,14 @@ test("every example of the reference, pasted into a shell or called with the cli
       const shown = commandOf(place, example as Parameters<typeof commandOf>[1], own as Own);
       const instead = Object.entries((await words[id]?.()) ?? {});
       const command = instead.reduce((text, [word, choice]) => text.replaceAll(word, choice), shown);
-      const { status, answer } = await paste(command, session.access_token);
+      const { status, answer } = await paste(command, session.access_token, userId);
       pasted += 1;
       if (status < 200 || status >= 300) failed.push(`${command}\n${status} ${answer}`);
       if (id === "createWebhook") await keyframe.webhooks.delete(JSON.parse(answer).data.webhookId);
       const call = callOf(place, example as Parameters<typeof callOf>[1], own as Own);
       // A method of the client; what takes something away is not called a second time.
-      if (call !== null && !(id in words)) await make(call, keyframe).catch((error) => failed.push(`${call} ${error}`));
+      if (call !== null && !(id in words))
+        await make(call, id === "addCredit" ? server : keyframe).catch((error) => failed.push(`${call} ${error}`));
       else if (call !== null) {
         const [, name = ""] = /^await keyframe\.([\w.]+)\(/.exec(call) ?? [];
         const found = name.split(".").reduce<unknown>((part, one) => Object(part)[one], keyframe);

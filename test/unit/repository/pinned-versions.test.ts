@@ -38,6 +38,13 @@ describe("examples", () => {
     },
   );
 
+  test("the deno.json of stripe-credits → the versions that its test runs with", () => {
+    const { imports } = z
+      .object({ imports: z.record(z.string(), z.string()) })
+      .parse(read("examples/stripe-credits/deno.json"));
+    for (const [name, target] of Object.entries(imports)) expect(target).toBe(`npm:${name}@${ours[name]}`);
+  });
+
   test("film-workflow → its lock file names SHA-512 of all it installs, no registry, and nothing that runs while installing", () => {
     const entry = z.looseObject({ link: z.boolean().optional(), integrity: z.string().optional() });
     const lock = z.object({ packages: z.record(z.string(), entry) });
