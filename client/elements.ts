@@ -15,11 +15,7 @@ export function elementMethods(settings: Settings) {
     list,
 
     each: (query: QueryOf<"listElements"> = {}, options: CallOptions = {}): AsyncGenerator<Element, void, undefined> =>
-      eachRow(
-        (cursor) => list({ ...query, cursor }, options),
-        ({ elements }) => elements,
-        query.cursor,
-      ),
+      eachRow(list, "elements", query, options),
 
     read: async (elementId: string, options: CallOptions = {}): Promise<Element> =>
       (await operate("readElement", { elementId }, options, settings)).data,

@@ -27,11 +27,7 @@ export function filmMethods(settings: Settings) {
     list,
 
     each: (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): AsyncGenerator<Film, void, undefined> =>
-      eachRow(
-        (cursor) => list({ ...query, cursor }, options),
-        ({ films }) => films,
-        query.cursor,
-      ),
+      eachRow(list, "films", query, options),
 
     /** With its shots in order, each with the take that each step shows. */
     read: async (filmId: string, options: CallOptions = {}): Promise<FilmWithShots> =>

@@ -96,16 +96,20 @@ function checkKey(key: string): string {
   throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
 }
 
-/** Iterates over every row of a list and reads one page at a time. */
-export async function* eachRow<Page extends { nextCursor: string | null }, Row>(
-  readPage: (cursor: string | undefined) => Promise<Page>,
-  rowsOf: (page: Page) => Row[],
-  from: string | undefined,
+/** Iterates over every row of a list, whose pages have them as `rows`, and reads one page at a time. */
+export async function* eachRow<Rows extends string, Row, Query extends { cursor?: string | undefined }>(
+  readPage: (
+    query: Query,
+    options: CallOptions,
+  ) => Promise<{ nextCursor: string | null } & { [Name in NoInfer<Rows>]: Row[] }>,
+  rows: Rows,
+  query: Query,
+  options: CallOptions,
 ): AsyncGenerator<Row, void, undefined> {
-  for (let cursor = from; ; ) {
-    const page = await readPage(cursor);
-    yield* rowsOf(page);
+  for (let at = query; ; ) {
+    const page = await readPage(at, options);
+    yield* page[rows];
     if (page.nextCursor === null) return;
-    cursor = page.nextCursor;
+    at = { ...query, cursor: page.nextCursor };
   }
 }

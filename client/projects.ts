@@ -15,8 +15,8 @@ import type {
 
 export type ChangeOptions = CallOptions & {
   /**
-   * The project or film as it was read. The call is refused with `precondition_failed` when it has changed since; also when an earlier
-   * attempt of this call, whose answer was lost, has changed it.
+   * The project, film or element as it was read. The call is refused with `precondition_failed` when it has changed since; also when an
+   * earlier attempt of this call, whose answer was lost, has changed it.
    */
   unchangedSince?: Pick<Project, "updatedAt"> | undefined;
 };
@@ -47,12 +47,7 @@ export function projectMethods(settings: Settings) {
     eachProject: (
       query: QueryOf<"listProjects"> = {},
       options: CallOptions = {},
-    ): AsyncGenerator<ListedProject, void, undefined> =>
-      eachRow(
-        (cursor) => listProjects({ ...query, cursor }, options),
-        ({ projects }) => projects,
-        query.cursor,
-      ),
+    ): AsyncGenerator<ListedProject, void, undefined> => eachRow(listProjects, "projects", query, options),
 
     /** With the latest prediction and the take that each step shows. */
     readProject: async (projectId: string, options: CallOptions = {}): Promise<ProjectWithPredictions> =>
@@ -78,11 +73,7 @@ export function projectMethods(settings: Settings) {
       query: QueryOf<"listPredictions"> = {},
       options: CallOptions = {},
     ): AsyncGenerator<Prediction, void, undefined> =>
-      eachRow(
-        (cursor) => listPredictions(projectId, { ...query, cursor }, options),
-        ({ predictions }) => predictions,
-        query.cursor,
-      ),
+      eachRow((...page) => listPredictions(projectId, ...page), "predictions", query, options),
 
     /** Hides a prediction from lists, or shows it again. */
     hidePrediction: async (

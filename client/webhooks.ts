@@ -59,11 +59,7 @@ export function webhookMethods(settings: Settings) {
       query: QueryOf<"listDeliveries"> = {},
       options: CallOptions = {},
     ): AsyncGenerator<Delivery, void, undefined> =>
-      eachRow(
-        (cursor) => deliveries(webhookId, { ...query, cursor }, options),
-        (page) => page.deliveries,
-        query.cursor,
-      ),
+      eachRow((...page) => deliveries(webhookId, ...page), "deliveries", query, options),
 
     readDelivery: async (deliveryId: string, options: CallOptions = {}): Promise<Delivery> =>
       (await operate("readDelivery", { deliveryId }, options, settings)).data,
