@@ -16,8 +16,8 @@ const one = { ...all, at: "/elements/:elementId", path: elementPath, status: 200
 
 export const elementOperations = {
   createElement: {
-    method: "POST",
     ...all,
+    method: "POST",
     summary: "Create an element",
     description:
       "Saves a character, a place, a prop or a style with a text and up to eight uploaded images. Put it into the cast of a film (`elementIds`). Nothing is charged by the provider, and no event is sent.\n\n" +
@@ -32,8 +32,8 @@ export const elementOperations = {
     ],
   },
   listElements: {
-    method: "GET",
     ...all,
+    method: "GET",
     summary: "List your elements, newest first",
     description:
       "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
@@ -44,8 +44,8 @@ export const elementOperations = {
     examples: [{ summary: "The newest 20" }],
   },
   readElement: {
-    method: "GET",
     ...one,
+    method: "GET",
     summary: "Read an element",
     description: "An element that does not exist and an element of another user are both `not_found`.",
     versioned: true,
@@ -53,8 +53,8 @@ export const elementOperations = {
     examples: [{ summary: "One element", path }],
   },
   changeElement: {
-    method: "PATCH",
     ...one,
+    method: "PATCH",
     summary: "Change an element",
     description:
       "Send at least one field; fields you leave out keep their value. Predictions keep what they were made with; takes that were made with it are `outdated` then.\n\n" +
@@ -65,8 +65,8 @@ export const elementOperations = {
     examples: [{ summary: "Another text", path, body: { text: "A woman of 30 in a yellow coat" } }],
   },
   deleteElement: {
-    method: "DELETE",
     ...one,
+    method: "DELETE",
     summary: "Delete an element",
     description:
       "It leaves all films and projects. Predictions that were made with it keep its name, text and images in `input.elements`. An image that nothing else uses is removed.\n\n" +

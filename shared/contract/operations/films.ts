@@ -31,8 +31,8 @@ const ofShots = {
 
 export const filmOperations = {
   createFilm: {
-    method: "POST",
     ...all,
+    method: "POST",
     summary: "Create a film",
     description:
       "Saves a film without shots. Create its projects with `filmId`, or put existing ones into it (`projectIds`). Nothing is charged by the provider, and no event is sent.\n\n" +
@@ -47,8 +47,8 @@ export const filmOperations = {
     ],
   },
   listFilms: {
-    method: "GET",
     ...all,
+    method: "GET",
     summary: "List your films, newest first",
     description:
       "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
@@ -59,8 +59,8 @@ export const filmOperations = {
     examples: [{ summary: "The newest 20" }],
   },
   readFilm: {
-    method: "GET",
     ...one,
+    method: "GET",
     summary: "Read a film with its shots and their takes",
     description:
       "`shots` has the film's projects in order, each with `takes`: the frames and the video to show, as a read of the project has them. It is all that a player needs. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
@@ -71,8 +71,8 @@ export const filmOperations = {
     examples: [{ summary: "One film", path }],
   },
   changeFilm: {
-    method: "PATCH",
     ...one,
+    method: "PATCH",
     summary: "Change a film, or the order of its shots",
     description:
       "Send at least one field; fields you leave out keep their value. `projectIds` is the whole list: a project that is not in it leaves the film, and is not deleted.\n\n" +
@@ -110,8 +110,8 @@ export const filmOperations = {
     errors: ["not_found"],
   },
   deleteFilm: {
-    method: "DELETE",
     ...one,
+    method: "DELETE",
     summary: "Delete a film",
     description:
       "Its projects stay, without a film. With `?projects=delete` they are deleted too, with their predictions and files; this cannot be undone. While a generation of one of them runs, that request fails with `generation_in_progress` and deletes nothing.\n\n" +

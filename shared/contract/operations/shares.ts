@@ -8,9 +8,9 @@ const ofFilm = { tag: "Films", caller: "session", path: filmPath, errors: ["not_
 
 export const shareOperations = {
   shareFilm: {
+    ...ofFilm,
     method: "POST",
     at: "/films/:filmId/share",
-    ...ofFilm,
     summary: "Share a film by link",
     description:
       "Makes a link for people without an account. Whoever has `token` reads the film's titles, order and videos (`GET /api/shared/:token`) as they are at that moment, until you revoke the share, `expiresAt` passes, or the film or your account is deleted. A film has at most 20 shares.\n\n" +
@@ -25,9 +25,9 @@ export const shareOperations = {
     ],
   },
   listShares: {
+    ...ofFilm,
     method: "GET",
     at: "/films/:filmId/shares",
-    ...ofFilm,
     summary: "List the shares of a film",
     description: "All that have not ended, newest first. Their tokens are not in it: only their hashes are kept.",
     status: 200,
@@ -35,9 +35,9 @@ export const shareOperations = {
     examples: [{ summary: "Of one film", path }],
   },
   revokeShare: {
+    ...ofFilm,
     method: "DELETE",
     at: "/films/:filmId/shares/:shareId",
-    ...ofFilm,
     summary: "Revoke a share",
     description:
       "Its link shows nothing from now on. A video that was opened before plays on until its signed URL expires, after an hour at most. If a repeated request answers `not_found`, the first one succeeded.",
