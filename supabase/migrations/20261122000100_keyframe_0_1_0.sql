@@ -3126,12 +3126,9 @@ begin
     select json_agg(json_build_object('elementId', r.used -> 'elementId', 'name', r.used -> 'name', 'changed', c.fields) order by r.place)
     from jsonb_array_elements(prediction.input -> 'elements') with ordinality r (used, place)
     left join keyframe.elements e on e.id = (r.used ->> 'elementId')::uuid and e.owner_id = prediction.owner_id
-    cross join lateral (select case
-      when e.id is null then array['deleted']
-      when keyframe_private.wire_time(e.updated_at) = r.used ->> 'updatedAt' then '{}' -- its images need not be read
-      else array(
-        select f.name from jsonb_each(keyframe_private.element_record(e)) f (name, value)
-        where f.name <> 'updatedAt' and f.value <> r.used -> f.name order by f.name) end) c (fields)
+    cross join lateral (select case when e.id is null then array['deleted'] else array(
+      select f.name from jsonb_each(keyframe_private.element_record(e)) f (name, value)
+      where f.name <> 'updatedAt' and f.value <> r.used -> f.name order by f.name) end) c (fields)
     where c.fields <> '{}'), '[]');
 end $$;
 comment on function keyframe_private.changed_elements is 'The elements that a prediction was made with and that are deleted or changed since, with the fields that differ.';
