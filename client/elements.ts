@@ -1,40 +1,30 @@
-import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
-import { type ChangeOptions, ifMatch } from "./projects.ts";
+import { call, type CallOptions, type ChangeOptions, eachRow, type StartOptions } from "./operate.ts";
 import type { Settings } from "./settings.ts";
 import type { BodyOf, Element, ElementPage, QueryOf } from "./types.ts";
 
 export function elementMethods(settings: Settings) {
   const list = async (query: QueryOf<"listElements"> = {}, options: CallOptions = {}): Promise<ElementPage> =>
-    (await operate("listElements", {}, { ...options, query }, settings)).data;
+    call("listElements", {}, { ...options, query }, settings);
 
   return {
     create: async (json: BodyOf<"createElement">, options: StartOptions = {}): Promise<Element> =>
-      (await operate("createElement", {}, { ...options, json }, settings)).data,
+      call("createElement", {}, { ...options, json }, settings),
 
     /** One page, newest first; `nextCursor` is the `cursor` of the next one. */
     list,
 
     each: (query: QueryOf<"listElements"> = {}, options: CallOptions = {}): AsyncGenerator<Element, void, undefined> =>
-      eachRow(
-        (cursor) => list({ ...query, cursor }, options),
-        ({ elements }) => elements,
-        query.cursor,
-      ),
+      eachRow(list, "elements", query, options),
 
     read: async (elementId: string, options: CallOptions = {}): Promise<Element> =>
-      (await operate("readElement", { elementId }, options, settings)).data,
+      call("readElement", { elementId }, options, settings),
 
     /** Takes that were made with it are outdated then. */
-    change: async (
-      elementId: string,
-      json: BodyOf<"changeElement">,
-      { unchangedSince, ...options }: ChangeOptions = {},
-    ): Promise<Element> =>
-      (await operate("changeElement", { elementId }, { ...options, json, headers: ifMatch(unchangedSince) }, settings))
-        .data,
+    change: async (elementId: string, json: BodyOf<"changeElement">, options: ChangeOptions = {}): Promise<Element> =>
+      call("changeElement", { elementId }, { ...options, json }, settings),
 
     /** It leaves all films and projects. Predictions keep what they were made with. */
-    delete: async (elementId: string, { unchangedSince, ...options }: ChangeOptions = {}): Promise<Element> =>
-      (await operate("deleteElement", { elementId }, { ...options, headers: ifMatch(unchangedSince) }, settings)).data,
+    delete: async (elementId: string, options: ChangeOptions = {}): Promise<Element> =>
+      call("deleteElement", { elementId }, options, settings),
   };
 }

@@ -1,5 +1,4 @@
-import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
-import { type ChangeOptions, ifMatch } from "./projects.ts";
+import { call, type CallOptions, type ChangeOptions, eachRow, type StartOptions } from "./operate.ts";
 import type { Settings } from "./settings.ts";
 import type {
   BodyOf,
@@ -17,33 +16,25 @@ import type {
 
 export function filmMethods(settings: Settings) {
   const list = async (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): Promise<FilmPage> =>
-    (await operate("listFilms", {}, { ...options, query }, settings)).data;
+    call("listFilms", {}, { ...options, query }, settings);
 
   return {
     create: async (json: BodyOf<"createFilm">, options: StartOptions = {}): Promise<Film> =>
-      (await operate("createFilm", {}, { ...options, json }, settings)).data,
+      call("createFilm", {}, { ...options, json }, settings),
 
     /** One page, newest first; `nextCursor` is the `cursor` of the next one. */
     list,
 
     each: (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): AsyncGenerator<Film, void, undefined> =>
-      eachRow(
-        (cursor) => list({ ...query, cursor }, options),
-        ({ films }) => films,
-        query.cursor,
-      ),
+      eachRow(list, "films", query, options),
 
     /** With its shots in order, each with the take that each step shows. */
     read: async (filmId: string, options: CallOptions = {}): Promise<FilmWithShots> =>
-      (await operate("readFilm", { filmId }, options, settings)).data,
+      call("readFilm", { filmId }, options, settings),
 
     /** `projectIds` orders the shots: pass `unchangedSince`, so that no shot is lost that somebody else has added. */
-    change: async (
-      filmId: string,
-      json: BodyOf<"changeFilm">,
-      { unchangedSince, ...options }: ChangeOptions = {},
-    ): Promise<Film> =>
-      (await operate("changeFilm", { filmId }, { ...options, json, headers: ifMatch(unchangedSince) }, settings)).data,
+    change: async (filmId: string, json: BodyOf<"changeFilm">, options: ChangeOptions = {}): Promise<Film> =>
+      call("changeFilm", { filmId }, { ...options, json }, settings),
 
     /**
      * Starts a step for the shots that lack it, for all or for none. If some cannot start, it throws before anything is charged, and
@@ -54,7 +45,7 @@ export function filmMethods(settings: Settings) {
       step: Step,
       json: BodyOf<"startFilm"> = {},
       options: StartOptions = {},
-    ): Promise<StartedFilm> => (await operate("startFilm", { filmId, step }, { ...options, json }, settings)).data,
+    ): Promise<StartedFilm> => call("startFilm", { filmId, step }, { ...options, json }, settings),
 
     /** What generate would cost, and which shots cannot start. */
     estimate: async (
@@ -62,29 +53,25 @@ export function filmMethods(settings: Settings) {
       step: Step,
       json: BodyOf<"estimateFilm"> = {},
       options: CallOptions = {},
-    ): Promise<FilmEstimate> => (await operate("estimateFilm", { filmId, step }, { ...options, json }, settings)).data,
+    ): Promise<FilmEstimate> => call("estimateFilm", { filmId, step }, { ...options, json }, settings),
 
     /** Its projects stay, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
-    delete: async (
-      filmId: string,
-      query: QueryOf<"deleteFilm"> = {},
-      { unchangedSince, ...options }: ChangeOptions = {},
-    ): Promise<Film> =>
-      (await operate("deleteFilm", { filmId }, { ...options, query, headers: ifMatch(unchangedSince) }, settings)).data,
+    delete: async (filmId: string, query: QueryOf<"deleteFilm"> = {}, options: ChangeOptions = {}): Promise<Film> =>
+      call("deleteFilm", { filmId }, { ...options, query }, settings),
 
     /** A link to it: whoever has `token`, which is answered once, reads it by `readShared`. */
     share: async (filmId: string, json: BodyOf<"shareFilm"> = {}, options: StartOptions = {}): Promise<CreatedShare> =>
-      (await operate("shareFilm", { filmId }, { ...options, json }, settings)).data,
+      call("shareFilm", { filmId }, { ...options, json }, settings),
 
     /** Those that have not ended, newest first. */
     shares: async (filmId: string, options: CallOptions = {}): Promise<Share[]> =>
-      (await operate("listShares", { filmId }, options, settings)).data.shares,
+      (await call("listShares", { filmId }, options, settings)).shares,
 
     revokeShare: async (filmId: string, shareId: string, options: CallOptions = {}): Promise<Share> =>
-      (await operate("revokeShare", { filmId, shareId }, options, settings)).data,
+      call("revokeShare", { filmId, shareId }, options, settings),
 
     /** For anybody: needs no session, and sends none. */
     readShared: async (token: string, options: CallOptions = {}): Promise<SharedFilm> =>
-      (await operate("readShared", { token }, options, settings)).data,
+      call("readShared", { token }, options, settings),
   };
 }

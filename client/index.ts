@@ -16,8 +16,7 @@ export {
   type KeyframeErrorCode,
 } from "./error.ts";
 export type { HoldOptions, StepBody } from "./generation.ts";
-export type { CallOptions, StartOptions } from "./operate.ts";
-export type { ChangeOptions } from "./projects.ts";
+export type { CallOptions, ChangeOptions, StartOptions } from "./operate.ts";
 export type { KeyframeOptions } from "./settings.ts";
 export type {
   Balance,

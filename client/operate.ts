@@ -3,13 +3,21 @@ import { send } from "./retry.ts";
 import { ROUTES } from "./routes.ts";
 import type { Call } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
-import type { AnswerOf, OperationId } from "./types.ts";
+import type { AnswerOf, OperationId, Project } from "./types.ts";
 
 /** An aborted call rejects with the signal's reason. */
 export type CallOptions = { signal?: AbortSignal | undefined };
 
 /** For a POST. Without a key the client makes one; its retries send the same key. */
 export type StartOptions = CallOptions & { idempotencyKey?: string | undefined };
+
+export type ChangeOptions = CallOptions & {
+  /**
+   * The project, film or element as it was read. The call is refused with `precondition_failed` when it has changed since; also when an
+   * earlier attempt of this call, whose answer was lost, has changed it.
+   */
+  unchangedSince?: Pick<Project, "updatedAt"> | undefined;
+};
 
 /** The parameters of a path: `projectId` of /projects/:projectId. */
 type ParametersOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -20,13 +28,14 @@ type ParametersOf<Path extends string> = Path extends `${string}:${infer Name}/$
 
 type PathOf<Id extends OperationId> = Record<ParametersOf<(typeof ROUTES)[Id][1]>, string>;
 
-export type Input = StartOptions & {
-  query?: Record<string, string | number | undefined>;
-  json?: unknown;
-  bytes?: Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
-  headers?: Record<string, string>;
-  limitMs?: number;
-};
+export type Input = StartOptions &
+  ChangeOptions & {
+    query?: Record<string, string | number | undefined>;
+    json?: unknown;
+    bytes?: Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
+    headers?: Record<string, string>;
+    limitMs?: number;
+  };
 
 /** `waited`: the service honoured `Prefer: wait`. */
 export type Outcome<Data> = { data: Data; etag: string | null; retryAfterSeconds: number | null; waited: boolean };
@@ -39,11 +48,12 @@ export function requestOf<Id extends OperationId>(
   { randomKey, requestTimeoutMs }: Settings,
 ): Call {
   const [method, at] = ROUTES[id];
-  const { json, bytes, signal } = input;
+  const { json, bytes, unchangedSince, signal } = input;
   const { token } = path as Record<string, string | undefined>; // of the paths that need no session, and of no other
   const headers = { ...input.headers };
   if (json !== undefined) headers["content-type"] = "application/json";
   if (bytes !== undefined) headers["content-type"] = "application/octet-stream";
+  if (unchangedSince !== undefined) headers["if-match"] = `"${unchangedSince.updatedAt}"`;
   if (method === "POST") headers["idempotency-key"] = checkKey(input.idempotencyKey ?? randomKey());
   const body = json === undefined ? bytes : JSON.stringify(json);
   return {
@@ -66,6 +76,14 @@ export async function operate<Id extends OperationId>(
 ): Promise<Outcome<AnswerOf<Id>>> {
   return outcomeOf(await send(requestOf(id, path, input, settings), settings), settings);
 }
+
+/** Its answer alone. */
+export const call = async <Id extends OperationId>(
+  id: Id,
+  path: PathOf<Id>,
+  input: Input,
+  settings: Settings,
+): Promise<AnswerOf<Id>> => (await operate(id, path, input, settings)).data;
 
 /** The cast is safe: tests check every answer of the service against the contract. */
 export function outcomeOf<Data>({ data, headers }: Answer, { clock }: Settings): Outcome<Data> {
@@ -96,16 +114,20 @@ function checkKey(key: string): string {
   throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
 }
 
-/** Iterates over every row of a list and reads one page at a time. */
-export async function* eachRow<Page extends { nextCursor: string | null }, Row>(
-  readPage: (cursor: string | undefined) => Promise<Page>,
-  rowsOf: (page: Page) => Row[],
-  from: string | undefined,
+/** Iterates over every row of a list, whose pages have them as `rows`, and reads one page at a time. */
+export async function* eachRow<Rows extends string, Row, Query extends { cursor?: string | undefined }>(
+  readPage: (
+    query: Query,
+    options: CallOptions,
+  ) => Promise<{ nextCursor: string | null } & { [Name in NoInfer<Rows>]: Row[] }>,
+  rows: Rows,
+  query: Query,
+  options: CallOptions,
 ): AsyncGenerator<Row, void, undefined> {
-  for (let cursor = from; ; ) {
-    const page = await readPage(cursor);
-    yield* rowsOf(page);
+  for (let at = query; ; ) {
+    const page = await readPage(at, options);
+    yield* page[rows];
     if (page.nextCursor === null) return;
-    cursor = page.nextCursor;
+    at = { ...query, cursor: page.nextCursor };
   }
 }

@@ -1,5 +1,5 @@
 import { makeUpright } from "./upright.ts";
-import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
+import { call, type CallOptions, type ChangeOptions, eachRow, type StartOptions } from "./operate.ts";
 import type { Settings } from "./settings.ts";
 import type {
   AnswerOf,
@@ -13,32 +13,22 @@ import type {
   QueryOf,
 } from "./types.ts";
 
-export type ChangeOptions = CallOptions & {
-  /**
-   * The project or film as it was read. The call is refused with `precondition_failed` when it has changed since; also when an earlier
-   * attempt of this call, whose answer was lost, has changed it.
-   */
-  unchangedSince?: Pick<Project, "updatedAt"> | undefined;
-};
-export const ifMatch = (read: ChangeOptions["unchangedSince"]): Record<string, string> =>
-  read === undefined ? {} : { "if-match": `"${read.updatedAt}"` };
-
 /** 10 MiB over a slow line. */
 const UPLOAD_LIMIT_MS = 5 * 60_000;
 
 export function projectMethods(settings: Settings) {
   const listProjects = async (query: QueryOf<"listProjects"> = {}, options: CallOptions = {}): Promise<ProjectPage> =>
-    (await operate("listProjects", {}, { ...options, query }, settings)).data;
+    call("listProjects", {}, { ...options, query }, settings);
 
   const listPredictions = async (
     projectId: string,
     query: QueryOf<"listPredictions"> = {},
     options: CallOptions = {},
-  ): Promise<PredictionPage> => (await operate("listPredictions", { projectId }, { ...options, query }, settings)).data;
+  ): Promise<PredictionPage> => call("listPredictions", { projectId }, { ...options, query }, settings);
 
   return {
     createProject: async (json: BodyOf<"createProject">, options: StartOptions = {}): Promise<Project> =>
-      (await operate("createProject", {}, { ...options, json }, settings)).data,
+      call("createProject", {}, { ...options, json }, settings),
 
     /** One page, newest first; `nextCursor` is the `cursor` of the next one. */
     listProjects,
@@ -47,28 +37,21 @@ export function projectMethods(settings: Settings) {
     eachProject: (
       query: QueryOf<"listProjects"> = {},
       options: CallOptions = {},
-    ): AsyncGenerator<ListedProject, void, undefined> =>
-      eachRow(
-        (cursor) => listProjects({ ...query, cursor }, options),
-        ({ projects }) => projects,
-        query.cursor,
-      ),
+    ): AsyncGenerator<ListedProject, void, undefined> => eachRow(listProjects, "projects", query, options),
 
     /** With the latest prediction and the take that each step shows. */
     readProject: async (projectId: string, options: CallOptions = {}): Promise<ProjectWithPredictions> =>
-      (await operate("readProject", { projectId }, options, settings)).data,
+      call("readProject", { projectId }, options, settings),
 
     changeProject: async (
       projectId: string,
       json: BodyOf<"changeProject">,
-      { unchangedSince, ...options }: ChangeOptions = {},
-    ): Promise<Project> =>
-      (await operate("changeProject", { projectId }, { ...options, json, headers: ifMatch(unchangedSince) }, settings))
-        .data,
+      options: ChangeOptions = {},
+    ): Promise<Project> => call("changeProject", { projectId }, { ...options, json }, settings),
 
     /** Also deletes its predictions and files. Cannot be undone. */
-    deleteProject: async (projectId: string, { unchangedSince, ...options }: ChangeOptions = {}): Promise<Project> =>
-      (await operate("deleteProject", { projectId }, { ...options, headers: ifMatch(unchangedSince) }, settings)).data,
+    deleteProject: async (projectId: string, options: ChangeOptions = {}): Promise<Project> =>
+      call("deleteProject", { projectId }, options, settings),
 
     /** One page of a project's predictions, newest first. */
     listPredictions,
@@ -78,11 +61,7 @@ export function projectMethods(settings: Settings) {
       query: QueryOf<"listPredictions"> = {},
       options: CallOptions = {},
     ): AsyncGenerator<Prediction, void, undefined> =>
-      eachRow(
-        (cursor) => listPredictions(projectId, { ...query, cursor }, options),
-        ({ predictions }) => predictions,
-        query.cursor,
-      ),
+      eachRow((...page) => listPredictions(projectId, ...page), "predictions", query, options),
 
     /** Hides a prediction from lists, or shows it again. */
     hidePrediction: async (
@@ -90,13 +69,13 @@ export function projectMethods(settings: Settings) {
       hidden = true,
       options: CallOptions = {},
     ): Promise<Prediction> =>
-      (await operate("changePrediction", { projectId, predictionId }, { ...options, json: { hidden } }, settings)).data,
+      call("changePrediction", { projectId, predictionId }, { ...options, json: { hidden } }, settings),
 
     /** Also deletes its file. Cannot be undone. Throws `generation_in_progress` while it runs, or a running generation uses it. */
     deletePrediction: async (
       { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
       options: CallOptions = {},
-    ): Promise<Prediction> => (await operate("deletePrediction", { projectId, predictionId }, options, settings)).data,
+    ): Promise<Prediction> => call("deletePrediction", { projectId, predictionId }, options, settings),
 
     /**
      * PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. A photo that is
@@ -109,7 +88,7 @@ export function projectMethods(settings: Settings) {
       // The type of a body excludes a SharedArrayBuffer.
       const bytes = await makeUpright(image as Blob | Uint8Array<ArrayBuffer> | ArrayBuffer);
       const input = { ...options, bytes, limitMs: UPLOAD_LIMIT_MS };
-      return (await operate("uploadReferenceImage", {}, input, settings)).data;
+      return await call("uploadReferenceImage", {}, input, settings);
     },
   };
 }

@@ -14,6 +14,8 @@ import type {
 } from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
+type Changed = Film | Project | Prediction | Element;
+
 export type Store = ReturnType<typeof createStore>;
 
 const stores = new WeakMap<KeyframeClient, Store>();
@@ -64,14 +66,14 @@ function createStore(client: KeyframeClient) {
     }
   });
 
-  function readContextAgain(changed: Film | Project | Prediction | Element): void {
+  function readContextAgain(changed: Changed): void {
     if ("elementId" in changed) for (const project of projects.all()) project.readAgain(); // its takes are outdated
     if ("projectId" in changed) projects.get(changed.projectId)?.readAgain();
     for (const film of films.all()) film.readAgain();
     if ("predictionId" in changed) for (const sums of usage.all()) sums.readAgain();
   }
 
-  const show = (changed: Film | Project | Prediction | Element): void => {
+  const show = (changed: Changed): void => {
     if ("predictionId" in changed) {
       projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
       predictions.get(changed)?.readAgain();
@@ -81,9 +83,7 @@ function createStore(client: KeyframeClient) {
 
   /** Refetches what is mounted after this call. */
   const shown =
-    <Args extends unknown[], Answer extends Film | Project | Prediction | Element>(
-      call: (...args: Args) => Promise<Answer>,
-    ) =>
+    <Args extends unknown[], Answer extends Changed>(call: (...args: Args) => Promise<Answer>) =>
     async (...args: Args): Promise<Answer> => {
       const answer = await call(...args);
       show(answer);

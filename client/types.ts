@@ -79,7 +79,7 @@ export type ModelControl = {
   default?: Value | undefined;
   /** For texts: the maximum, in characters. */
   maxLength?: number | undefined;
-  /** The model makes nothing without this image. */
+  /** The model needs this image. */
   required?: boolean | undefined;
   /** For referenceImages: the frames of a video count towards max. */
   countsFrames?: boolean | undefined;
@@ -297,7 +297,7 @@ export type Film = {
 };
 export type Shot = Project & { takes: ShownTakes };
 export type FilmWithShots = Film & { shots: Shot[] };
-/** In the order of the shots. Empty: none lacks the step. */
+/** In the order of the shots. Empty if no shot lacks the step. */
 export type StartedFilm = { predictions: Prediction[] };
 /** The amounts are of all shots that can start, together. */
 export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "quoteId" | "quotedUntil"> & {

@@ -1,4 +1,4 @@
-import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
+import { call, type CallOptions, eachRow, type StartOptions } from "./operate.ts";
 import type { Settings } from "./settings.ts";
 import type {
   AnswerOf,
@@ -16,40 +16,40 @@ export function webhookMethods(settings: Settings) {
     webhookId: string,
     query: QueryOf<"listDeliveries"> = {},
     options: CallOptions = {},
-  ): Promise<DeliveryPage> => (await operate("listDeliveries", { webhookId }, { ...options, query }, settings)).data;
+  ): Promise<DeliveryPage> => call("listDeliveries", { webhookId }, { ...options, query }, settings);
 
   return {
     /** The result contains the signing secret. */
     create: async (json: BodyOf<"createWebhook">, options: StartOptions = {}): Promise<CreatedWebhook> =>
-      (await operate("createWebhook", {}, { ...options, json }, settings)).data,
+      call("createWebhook", {}, { ...options, json }, settings),
 
     list: async (options: CallOptions = {}): Promise<AnswerOf<"listWebhooks">> =>
-      (await operate("listWebhooks", {}, options, settings)).data,
+      call("listWebhooks", {}, options, settings),
 
     read: async (webhookId: string, options: CallOptions = {}): Promise<Webhook> =>
-      (await operate("readWebhook", { webhookId }, options, settings)).data,
+      call("readWebhook", { webhookId }, options, settings),
 
     change: async (webhookId: string, json: BodyOf<"changeWebhook">, options: CallOptions = {}): Promise<Webhook> =>
-      (await operate("changeWebhook", { webhookId }, { ...options, json }, settings)).data,
+      call("changeWebhook", { webhookId }, { ...options, json }, settings),
 
     /** Also deletes its secrets and deliveries. Cannot be undone. */
     delete: async (webhookId: string, options: CallOptions = {}): Promise<Webhook> =>
-      (await operate("deleteWebhook", { webhookId }, options, settings)).data,
+      call("deleteWebhook", { webhookId }, options, settings),
 
     /** The current signing secret. */
     secret: async (webhookId: string, options: CallOptions = {}): Promise<WebhookSecret> =>
-      (await operate("revealSecret", { webhookId }, options, settings)).data,
+      call("revealSecret", { webhookId }, options, settings),
 
     /** The new secret signs at once; the old one keeps signing for overlapHours (default 24). */
     rotate: async (
       webhookId: string,
       json: BodyOf<"rotateSecret"> = {},
       options: StartOptions = {},
-    ): Promise<WebhookSecret> => (await operate("rotateSecret", { webhookId }, { ...options, json }, settings)).data,
+    ): Promise<WebhookSecret> => call("rotateSecret", { webhookId }, { ...options, json }, settings),
 
     /** Sends `webhook.test` to the endpoint. */
     test: async (webhookId: string, options: StartOptions = {}): Promise<Delivery> =>
-      (await operate("testWebhook", { webhookId }, { ...options, json: {} }, settings)).data,
+      call("testWebhook", { webhookId }, { ...options, json: {} }, settings),
 
     /** One page with every attempt, newest first. */
     deliveries,
@@ -59,25 +59,20 @@ export function webhookMethods(settings: Settings) {
       query: QueryOf<"listDeliveries"> = {},
       options: CallOptions = {},
     ): AsyncGenerator<Delivery, void, undefined> =>
-      eachRow(
-        (cursor) => deliveries(webhookId, { ...query, cursor }, options),
-        (page) => page.deliveries,
-        query.cursor,
-      ),
+      eachRow((...page) => deliveries(webhookId, ...page), "deliveries", query, options),
 
     readDelivery: async (deliveryId: string, options: CallOptions = {}): Promise<Delivery> =>
-      (await operate("readDelivery", { deliveryId }, options, settings)).data,
+      call("readDelivery", { deliveryId }, options, settings),
 
     /** Sends a delivery again, whatever its outcome. */
     redeliver: async (deliveryId: string, options: StartOptions = {}): Promise<Delivery> =>
-      (await operate("redeliver", { deliveryId }, { ...options, json: {} }, settings)).data,
+      call("redeliver", { deliveryId }, { ...options, json: {} }, settings),
 
     /** Sends again the events that failed or were missed since a time. */
     recover: async (
       webhookId: string,
       json: BodyOf<"recoverWebhook">,
       options: StartOptions = {},
-    ): Promise<AnswerOf<"recoverWebhook">> =>
-      (await operate("recoverWebhook", { webhookId }, { ...options, json }, settings)).data,
+    ): Promise<AnswerOf<"recoverWebhook">> => call("recoverWebhook", { webhookId }, { ...options, json }, settings),
   };
 }

@@ -38,7 +38,7 @@ export const controls = {
   referenceImagePath: control(referenceImagePath, "One image, instead of referenceImagePaths."),
   elements: control(
     z.array(usedElement).max(20),
-    "As `input` of an answer has them, to repeat it: prompt and references have their texts and images already, and no other element is added. A changed prompt without the text of one loses its record.",
+    "From `input` of an answer, to repeat it: `prompt` and `referenceImagePaths` already have their texts and images, and no other element is added. An element whose text is no longer in the prompt is left out.",
   ),
   aspectRatio: control(aspectRatio, "Width to height. Default: the project's."),
   resolution: control(line(1, 40), "A resolution that the model offers, such as 1080p. Default: the model's."),
@@ -110,7 +110,7 @@ export const modelControl = z
     max: z.number().optional().meta({ description: "The largest value; for referenceImages, the maximum number." }),
     default: value.optional().meta({ description: "Used when a start leaves it out." }),
     maxLength: z.int().optional().meta({ description: "For texts: the maximum, in characters." }),
-    required: z.boolean().optional().meta({ description: "The model makes nothing without this image." }),
+    required: z.boolean().optional().meta({ description: "The model needs this image." }),
     countsFrames: z
       .boolean()
       .optional()

@@ -89,7 +89,7 @@ export const startFilmBody = z
 
 export const startedFilm = z
   .object({
-    predictions: z.array(prediction).meta({ description: "In the order of the shots. Empty: none lacks it." }),
+    predictions: z.array(prediction).meta({ description: "In the order of the shots. Empty if none lacks it." }),
   })
   .meta({ id: "StartedFilm" });
 

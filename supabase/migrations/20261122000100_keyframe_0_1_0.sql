@@ -398,7 +398,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests, and quotes. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -3098,7 +3098,7 @@ begin
 end $$;
 comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
 
--- What a caller sends back of an answer. Kept: those whose text is in the prompt, and without a text those with an image in the references.
+-- Of an input that a caller repeats. A record is kept while its text is in the prompt or, without a text, an image of it in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -3121,8 +3121,8 @@ begin
 end $$;
 comment on function keyframe_private.keep_element_records is 'An input whose prompt and references have its elements already, with the records of those that are in it.';
 
--- Those of the start, otherwise of the project, otherwise of the film: of its cast those that the prompt names, if it names any. The images
--- of a video that starts at a frame are in its frames: it gets them only if the start names its elements.
+-- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A video
+-- that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
@@ -7825,7 +7825,7 @@ end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
 -- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
--- so another id. What a version removes, the one before it did not use: two versions are served.
+-- so another id. Two versions are served: a release removes only what the one before it did not use.
 create function keyframe_worker.describe_database(process_version text)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -8276,7 +8276,7 @@ returns jsonb language sql stable set search_path = '' as $$
       select r.* from keyframe_private.rate_buckets r
       where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class not in ('wait', 'shared') -- of a link it is no owner
+    where b.route_class not in ('wait', 'shared') -- the owner_id of shared is that of a link
       and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
@@ -9146,8 +9146,8 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions', 'webhook_endpoints', 'webhook_events',
-    'webhook_deliveries', 'webhook_attempts']
+  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions',
+    'webhook_endpoints', 'webhook_events', 'webhook_deliveries', 'webhook_attempts']
   loop
     execute format(
       'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',
@@ -9277,12 +9277,12 @@ grant usage on schema keyframe_worker to service_role;
 
 -- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
-  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
-  keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
+  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
+  keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
 to service_role;
 grant select on
-  keyframe.elements, keyframe.element_images, keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints,
-  keyframe.webhook_events
+  keyframe.elements, keyframe.element_images, keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts,
+  keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
 to authenticated;
 grant select, insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;
 grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;

@@ -5,8 +5,8 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions', 'webhook_endpoints', 'webhook_events',
-    'webhook_deliveries', 'webhook_attempts']
+  foreach name in array array['films', 'projects', 'elements', 'element_images', 'models', 'step_defaults', 'predictions',
+    'webhook_endpoints', 'webhook_events', 'webhook_deliveries', 'webhook_attempts']
   loop
     execute format(
       'create policy %1$s_all_client on keyframe.%1$s as restrictive to authenticated using ((select keyframe_private.client_may(%2$L)))',

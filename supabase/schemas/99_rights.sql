@@ -23,12 +23,12 @@ grant usage on schema keyframe_worker to service_role;
 
 -- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0020-postgres-makes-ids.md).
 grant select on
-  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
-  keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
+  keyframe.elements, keyframe.element_images, keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects,
+  keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
 to service_role;
 grant select on
-  keyframe.elements, keyframe.element_images, keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints,
-  keyframe.webhook_events
+  keyframe.elements, keyframe.element_images, keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts,
+  keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
 to authenticated;
 grant select, insert (title, description, element_ids), update (title, description, element_ids), delete on keyframe.films to authenticated;
 grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;

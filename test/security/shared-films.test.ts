@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { createApiApp } from "../support/api/app.ts";
 import { callApi, requestInit, sendToApi } from "../support/api/call.ts";
-import { openDatabase } from "../support/api/database.ts";
 import { readReply } from "../support/api/envelope.ts";
 import { openShared, shareFilm } from "../support/api/shares.ts";
 import { signUp, type User } from "../support/api/user.ts";
@@ -10,7 +9,6 @@ import { rest } from "../support/security/rest.ts";
 // A link is the only credential of whoever opens it. What the database decides of links: test/db/projects/film-shares.test.ts; that they
 // are their owner's alone: test/api/others-resources.test.ts and test/db/rights/oauth-clients.test.ts.
 
-const sql = openDatabase();
 const SECRET_PROMPT = "A prompt that no viewer may read";
 let user: User;
 let filmId: string;
@@ -147,16 +145,6 @@ describe("a token that opens nothing", () => {
     expect([revoked.status, { ...revoked.error, requestId: "" }]).toEqual([404, { ...guessed.error, requestId: "" }]);
     expect((await open(other.token)).status).toBe(200);
     expect((await revoke(doomed.shareId)).error?.code).toBe("not_found");
-  });
-
-  test("of an account that is deleted → 404, and its share is gone", async () => {
-    const gone = await signUp();
-    const film = await gone.createFilm();
-    const shared = await shareFilm(gone, film);
-    await openShared(shared.token);
-    await sql`delete from auth.users where id = ${gone.id}`;
-    expect((await callApi(`/api/shared/${shared.token}`)).status).toBe(404);
-    expect(await sql`select from keyframe_private.film_shares where id = ${shared.shareId}`).toHaveLength(0);
   });
 });
 

@@ -11,17 +11,17 @@ import type { Operation } from "./operation.ts";
 
 const path = { elementId: SAMPLE.elementId };
 const { kind, name, text, imagePaths } = SAMPLE_ELEMENT;
+const all = { at: "/elements", tag: "Elements", caller: "session" } as const;
+const one = { ...all, at: "/elements/:elementId", path: elementPath, status: 200, answer: element } as const;
 
 export const elementOperations = {
   createElement: {
+    ...all,
     method: "POST",
-    at: "/elements",
-    tag: "Elements",
     summary: "Create an element",
     description:
       "Saves a character, a place, a prop or a style with a text and up to eight uploaded images. Put it into the cast of a film (`elementIds`). Nothing is charged by the provider, and no event is sent.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: one element is created.",
-    caller: "session",
     body: createElementBody,
     status: 201,
     answer: element,
@@ -32,62 +32,45 @@ export const elementOperations = {
     ],
   },
   listElements: {
+    ...all,
     method: "GET",
-    at: "/elements",
-    tag: "Elements",
     summary: "List your elements, newest first",
     description:
       "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
-    caller: "session",
     query: listElementsQuery,
     status: 200,
     answer: elementPage,
     examples: [{ summary: "The newest 20" }],
   },
   readElement: {
+    ...one,
     method: "GET",
-    at: "/elements/:elementId",
-    tag: "Elements",
     summary: "Read an element",
     description: "An element that does not exist and an element of another user are both `not_found`.",
-    caller: "session",
-    path: elementPath,
-    status: 200,
-    answer: element,
     versioned: true,
     errors: ["not_found"],
     examples: [{ summary: "One element", path }],
   },
   changeElement: {
+    ...one,
     method: "PATCH",
-    at: "/elements/:elementId",
-    tag: "Elements",
     summary: "Change an element",
     description:
       "Send at least one field; fields you leave out keep their value. Predictions keep what they were made with; takes that were made with it are `outdated` then.\n\n" +
       "With `If-Match` and the element's ETag, it fails with `precondition_failed` if the element has changed since: read it again. After a timeout or a 5xx, repeat the request: the result is the same.",
-    caller: "session",
-    path: elementPath,
     body: changeElementBody,
-    status: 200,
-    answer: element,
     versioned: true,
     errors: ["not_found", "precondition_failed"],
     examples: [{ summary: "Another text", path, body: { text: "A woman of 30 in a yellow coat" } }],
   },
   deleteElement: {
+    ...one,
     method: "DELETE",
-    at: "/elements/:elementId",
-    tag: "Elements",
     summary: "Delete an element",
     description:
       "It leaves all films and projects. Predictions that were made with it keep its name, text and images in `input.elements`. An image that nothing else uses is removed.\n\n" +
       "With `If-Match` and the element's ETag, it fails with `precondition_failed` if the element has changed since. If a repeated request answers `not_found`, the first one succeeded.",
-    caller: "session",
-    path: elementPath,
-    status: 200,
-    answer: element,
     errors: ["not_found", "precondition_failed"],
     examples: [{ summary: "One element", path }],
   },

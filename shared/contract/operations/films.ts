@@ -17,11 +17,12 @@ import { OVER_BUDGET } from "./generation.ts";
 import type { Operation } from "./operation.ts";
 
 const path = { filmId: SAMPLE.filmId };
+const all = { at: "/films", tag: "Films", caller: "session" } as const;
+const one = { ...all, at: "/films/:filmId", path: filmPath, status: 200 } as const;
 
 const ofShots = {
+  ...all,
   method: "POST",
-  tag: "Films",
-  caller: "session",
   path: filmStepPath,
   body: startFilmBody,
   bodyMayBeEmpty: true,
@@ -30,14 +31,12 @@ const ofShots = {
 
 export const filmOperations = {
   createFilm: {
+    ...all,
     method: "POST",
-    at: "/films",
-    tag: "Films",
     summary: "Create a film",
     description:
       "Saves a film without shots. Create its projects with `filmId`, or put existing ones into it (`projectIds`). Nothing is charged by the provider, and no event is sent.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: one film is created.",
-    caller: "session",
     body: createFilmBody,
     status: 201,
     answer: film,
@@ -48,48 +47,38 @@ export const filmOperations = {
     ],
   },
   listFilms: {
+    ...all,
     method: "GET",
-    at: "/films",
-    tag: "Films",
     summary: "List your films, newest first",
     description:
       "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
-    caller: "session",
     query: listFilmsQuery,
     status: 200,
     answer: filmPage,
     examples: [{ summary: "The newest 20" }],
   },
   readFilm: {
+    ...one,
     method: "GET",
-    at: "/films/:filmId",
-    tag: "Films",
     summary: "Read a film with its shots and their takes",
     description:
       "`shots` has the film's projects in order, each with `takes`: the frames and the video to show, as a read of the project has them. It is all that a player needs. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A film that does not exist and a film of another user are both `not_found`.",
-    caller: "session",
-    path: filmPath,
-    status: 200,
     answer: filmWithShots,
     versioned: true,
     errors: ["not_found"],
     examples: [{ summary: "One film", path }],
   },
   changeFilm: {
+    ...one,
     method: "PATCH",
-    at: "/films/:filmId",
-    tag: "Films",
     summary: "Change a film, or the order of its shots",
     description:
       "Send at least one field; fields you leave out keep their value. `projectIds` is the whole list: a project that is not in it leaves the film, and is not deleted.\n\n" +
       "Send `If-Match` with the film's ETag, so that you do not remove a shot that somebody else has added: the request fails with `precondition_failed` if the film has changed since. Read it again.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same. With `If-Match` it can answer `precondition_failed` because the first one succeeded: read the film.",
-    caller: "session",
-    path: filmPath,
     body: changeFilmBody,
-    status: 200,
     answer: film,
     versioned: true,
     errors: ["not_found", "precondition_failed"],
@@ -121,17 +110,13 @@ export const filmOperations = {
     errors: ["not_found"],
   },
   deleteFilm: {
+    ...one,
     method: "DELETE",
-    at: "/films/:filmId",
-    tag: "Films",
     summary: "Delete a film",
     description:
       "Its projects stay, without a film. With `?projects=delete` they are deleted too, with their predictions and files; this cannot be undone. While a generation of one of them runs, that request fails with `generation_in_progress` and deletes nothing.\n\n" +
       "With `If-Match` and the film's ETag, it fails with `precondition_failed` if the film has changed since. If a repeated request answers `not_found`, the first one succeeded.",
-    caller: "session",
-    path: filmPath,
     query: deleteFilmQuery,
-    status: 200,
     answer: film,
     errors: ["not_found", "generation_in_progress", "precondition_failed"],
     examples: [

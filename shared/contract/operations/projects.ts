@@ -15,17 +15,23 @@ import type { Operation } from "./operation.ts";
 
 const path = { projectId: SAMPLE.projectId };
 const takePath = { ...path, predictionId: SAMPLE.firstFrameId };
+const all = { at: "/projects", tag: "Projects", caller: "session" } as const;
+const one = { ...all, at: "/projects/:projectId", path: projectPath, status: 200 } as const;
+const take = {
+  ...one,
+  at: "/projects/:projectId/predictions/:predictionId",
+  path: predictionPath,
+  answer: prediction,
+} as const;
 
 export const projectOperations = {
   createProject: {
+    ...all,
     method: "POST",
-    at: "/projects",
-    tag: "Projects",
     summary: "Create a project",
     description:
       "Saves a title, the prompt of the scene and an optional description; with `filmId`, as the last shot of that film. No generation starts, so nothing is charged by the provider. Sends `project.created` to webhook endpoints.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: one project is created.",
-    caller: "session",
     body: createProjectBody,
     status: 201,
     answer: project,
@@ -47,14 +53,12 @@ export const projectOperations = {
     ],
   },
   listProjects: {
+    ...all,
     method: "GET",
-    at: "/projects",
-    tag: "Projects",
     summary: "List your projects, newest first",
     description:
       "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one. Projects created meanwhile do not shift the pages. A page of a `search` looks at 5,000 projects at most, so it can be short or empty although there is a next page.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
-    caller: "session",
     query: listProjectsQuery,
     status: 200,
     answer: projectPage,
@@ -68,34 +72,26 @@ export const projectOperations = {
     ],
   },
   readProject: {
+    ...one,
     method: "GET",
-    at: "/projects/:projectId",
-    tag: "Projects",
     summary: "Read a project with the latest prediction and the take of each step",
     description:
       "`predictions` has the latest prediction of each step, whatever its status; null where none was started. `takes` has the take to show: the selected one, otherwise the latest that succeeded and is not hidden. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A project that does not exist and a project of another user are both `not_found`.",
-    caller: "session",
-    path: projectPath,
-    status: 200,
     answer: projectWithPredictions,
     versioned: true,
     errors: ["not_found"],
     examples: [{ summary: "One project", path }],
   },
   changeProject: {
+    ...one,
     method: "PATCH",
-    at: "/projects/:projectId",
-    tag: "Projects",
     summary: "Change a project",
     description:
       "Send at least one field; fields you leave out keep their value. Predictions keep the inputs they were started with. A selected take must be of this project and have succeeded; a reference image must be yours.\n\n" +
       "With `If-Match` and the project's ETag, the request fails with `precondition_failed` if the project has changed since: read it again. A change to the same values keeps the ETag.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same. With `If-Match` it can answer `precondition_failed` because the first one succeeded: read the project.",
-    caller: "session",
-    path: projectPath,
     body: changeProjectBody,
-    status: 200,
     answer: project,
     versioned: true,
     errors: ["not_found", "frame_not_ready", "precondition_failed"],
@@ -107,32 +103,25 @@ export const projectOperations = {
     ],
   },
   deleteProject: {
+    ...one,
     method: "DELETE",
-    at: "/projects/:projectId",
-    tag: "Projects",
     summary: "Delete a project with its predictions and files",
     description:
       "This cannot be undone. The outputs, and reference images that no other project of yours uses, are removed from Storage shortly afterwards.\n\n" +
       "While a generation runs, in this project or in another one that uses a frame of it, the request fails with `generation_in_progress`: cancel the generation, or wait for its end, then delete again. With `If-Match` and the project's ETag, it fails with `precondition_failed` if the project has changed since. If a repeated request answers `not_found`, the first one succeeded.",
-    caller: "session",
-    path: projectPath,
-    status: 200,
     answer: project,
     errors: ["not_found", "generation_in_progress", "precondition_failed"],
     examples: [{ summary: "A project", path }],
   },
   listPredictions: {
+    ...one,
     method: "GET",
     at: "/projects/:projectId/predictions",
-    tag: "Projects",
     summary: "List the predictions of a project, newest first",
     description:
       "Returns one page, including predictions that failed or were canceled, unless you ask for `status=succeeded`: the takes alone. Hidden ones are left out without `hidden=true`. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
-    caller: "session",
-    path: projectPath,
     query: listPredictionsQuery,
-    status: 200,
     answer: predictionPage,
     errors: ["not_found"],
     examples: [
@@ -142,46 +131,35 @@ export const projectOperations = {
     ],
   },
   changePrediction: {
+    ...take,
     method: "PATCH",
-    at: "/projects/:projectId/predictions/:predictionId",
-    tag: "Projects",
     summary: "Hide a prediction, or show it again",
     description:
       "Lists leave a hidden prediction out, and its step shows another take unless this one is selected. It can still be read, selected and used by its id. After a timeout or a 5xx, repeat the request: the result is the same.",
-    caller: "session",
-    path: predictionPath,
     body: changePredictionBody,
-    status: 200,
-    answer: prediction,
     tagged: true,
     errors: ["not_found"],
     examples: [{ summary: "A take that you have rejected", path: takePath, body: { hidden: true } }],
   },
   deletePrediction: {
+    ...take,
     method: "DELETE",
-    at: "/projects/:projectId/predictions/:predictionId",
-    tag: "Projects",
     summary: "Delete a prediction with its file",
     description:
       "This cannot be undone. The output is removed from Storage shortly afterwards, so `output` in the response is null. If it was selected, the project selects none. Its events stay, and so do predictions that were made with it: their `input` keeps its id.\n\n" +
       "While it runs, or a running generation uses it as a frame, the request fails with `generation_in_progress`: cancel that generation, or wait for its end, then delete again. If a repeated request answers `not_found`, the first one succeeded.",
-    caller: "session",
-    path: predictionPath,
-    status: 200,
-    answer: prediction,
     errors: ["not_found", "generation_in_progress"],
     examples: [{ summary: "A take", path: takePath }],
   },
   uploadReferenceImage: {
+    ...all,
     method: "POST",
     at: "/projects/reference-images",
-    tag: "Projects",
     summary: "Upload a reference image",
     description:
       "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. The bytes decide the type; name and Content-Type are ignored. Metadata, such as where a photo was taken, is removed; colors stay. An image must be upright: one with an Exif orientation is refused, because models do not turn it (`keyframe-client` turns it in a browser). Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction, project or element uses is removed after 30 days.\n\n" +
       "Every upload counts against the rate limit, even one that is refused or repeats an `Idempotency-Key`.\n\n" +
       "On `unsupported_media_type`, read the message: it says whether the image is of another kind, incomplete or not upright. On `payload_too_large`, send a smaller image.",
-    caller: "session",
     body: "image",
     status: 201,
     answer: uploadedReferenceImage,

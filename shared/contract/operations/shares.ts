@@ -4,53 +4,46 @@ import { createdShare, share, sharedFilm, sharedPath, shareFilmBody, shareList, 
 import type { Operation } from "./operation.ts";
 
 const path = { filmId: SAMPLE.filmId };
+const ofFilm = { tag: "Films", caller: "session", path: filmPath, errors: ["not_found"] } as const;
 
 export const shareOperations = {
   shareFilm: {
+    ...ofFilm,
     method: "POST",
     at: "/films/:filmId/share",
-    tag: "Films",
     summary: "Share a film by link",
     description:
       "Makes a link for people without an account. Whoever has `token` reads the film's titles, order and videos (`GET /api/shared/:token`) as they are at that moment, until you revoke the share, `expiresAt` passes, or the film or your account is deleted. A film has at most 20 shares.\n\n" +
       "Only the hash of the token is kept. A request repeated with the same `Idempotency-Key` makes no second share: it answers with a new token of the first one, whose earlier token ends.",
-    caller: "session",
-    path: filmPath,
     body: shareFilmBody,
     bodyMayBeEmpty: true,
     status: 201,
     answer: createdShare,
-    errors: ["not_found"],
     examples: [
       { summary: "Until it is revoked", path, body: {} },
       { summary: "Until a day", path, body: { expiresAt: "2036-11-21T12:00:00.000Z" } },
     ],
   },
   listShares: {
+    ...ofFilm,
     method: "GET",
     at: "/films/:filmId/shares",
-    tag: "Films",
     summary: "List the shares of a film",
     description: "All that have not ended, newest first. Their tokens are not in it: only their hashes are kept.",
-    caller: "session",
-    path: filmPath,
     status: 200,
     answer: shareList,
-    errors: ["not_found"],
     examples: [{ summary: "Of one film", path }],
   },
   revokeShare: {
+    ...ofFilm,
     method: "DELETE",
     at: "/films/:filmId/shares/:shareId",
-    tag: "Films",
     summary: "Revoke a share",
     description:
       "Its link shows nothing from now on. A video that was opened before plays on until its signed URL expires, after an hour at most. If a repeated request answers `not_found`, the first one succeeded.",
-    caller: "session",
     path: sharePath,
     status: 200,
     answer: share,
-    errors: ["not_found"],
     examples: [{ summary: "One share", path: { ...path, shareId: SAMPLE.shareId } }],
   },
   readShared: {

@@ -19,18 +19,18 @@ import {
 import type { Operation } from "./operation.ts";
 
 const path = { webhookId: SAMPLE.webhookId };
-const ofOne = { tag: "Webhooks", caller: "manager", path: webhookPath, errors: ["not_found"] } as const;
+const all = { tag: "Webhooks", caller: "manager" } as const;
+const ofOne = { ...all, path: webhookPath, errors: ["not_found"] } as const;
 
 export const webhookOperations = {
   createWebhook: {
+    ...all,
     method: "POST",
     at: "/webhooks",
-    tag: "Webhooks",
     summary: "Add an endpoint",
     description:
       "With a session token, the endpoint belongs to the user and receives that user's events; a user has at most 20. With the project's secret key, it is service-wide and receives the events of all users. The response contains `secret`, which verifies signatures: keep it on your server.\n\n" +
       "`invalid_request` names what is wrong with `url`: it must be https and lead to a public address. After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: one endpoint is created.",
-    caller: "manager",
     body: createWebhookBody,
     status: 201,
     answer: createdWebhook,
@@ -43,13 +43,12 @@ export const webhookOperations = {
     ],
   },
   listWebhooks: {
+    ...all,
     method: "GET",
     at: "/webhooks",
-    tag: "Webhooks",
     summary: "List the endpoints, newest first",
     description:
       "Returns all of them in one page, without their secrets. With a session token: the endpoints of the user. With the project's secret key: the service-wide ones.",
-    caller: "manager",
     status: 200,
     answer: webhookList,
     examples: [{ summary: "All of them" }],
@@ -153,13 +152,12 @@ export const webhookOperations = {
     ],
   },
   readDelivery: {
+    ...all,
     method: "GET",
     at: "/webhooks/deliveries/:deliveryId/attempts",
-    tag: "Webhooks",
     summary: "Read a delivery with its attempts",
     description:
       "Follows one delivery, for example after a test or after sending it again. `body` is what is signed and sent; each attempt in `attemptLog` has the headers of its request and the beginning of the receiver's answer.",
-    caller: "manager",
     path: deliveryPath,
     status: 200,
     answer: delivery,
@@ -167,14 +165,13 @@ export const webhookOperations = {
     examples: [{ summary: "One delivery", path: { deliveryId: SAMPLE.deliveryId } }],
   },
   redeliver: {
+    ...all,
     method: "POST",
     at: "/webhooks/deliveries/:deliveryId/redeliver",
-    tag: "Webhooks",
     summary: "Send a delivery again",
     description:
       "The delivery is due at once, whatever its outcome was, with a new schedule of retries. The receiver gets the same `webhook-id`, and earlier attempts stay in the log. A disabled endpoint receives it when it is enabled.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: it is sent again once.",
-    caller: "manager",
     path: deliveryPath,
     body: noFields,
     bodyMayBeEmpty: true,

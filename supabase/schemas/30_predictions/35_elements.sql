@@ -39,7 +39,7 @@ begin
 end $$;
 comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
 
--- What a caller sends back of an answer. Kept: those whose text is in the prompt, and without a text those with an image in the references.
+-- Of an input that a caller repeats. A record is kept while its text is in the prompt or, without a text, an image of it in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -62,8 +62,8 @@ begin
 end $$;
 comment on function keyframe_private.keep_element_records is 'An input whose prompt and references have its elements already, with the records of those that are in it.';
 
--- Those of the start, otherwise of the project, otherwise of the film: of its cast those that the prompt names, if it names any. The images
--- of a video that starts at a frame are in its frames: it gets them only if the start names its elements.
+-- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A video
+-- that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare

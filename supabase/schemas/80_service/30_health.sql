@@ -32,7 +32,7 @@ end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
 -- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
--- so another id. What a version removes, the one before it did not use: two versions are served.
+-- so another id. Two versions are served: a release removes only what the one before it did not use.
 create function keyframe_worker.describe_database(process_version text)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -175,7 +175,7 @@ returns jsonb language sql stable set search_path = '' as $$
       select r.* from keyframe_private.rate_buckets r
       where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class not in ('wait', 'shared') -- of a link it is no owner
+    where b.route_class not in ('wait', 'shared') -- the owner_id of shared is that of a link
       and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;

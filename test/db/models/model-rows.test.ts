@@ -181,6 +181,12 @@ async function listed(step: string) {
   return steps.find((one) => one.step === step)?.models ?? [];
 }
 
+test("the shipped models → none is told to leave out its mark that AI made the file", async () => {
+  const told = await db.sql`
+    select model from keyframe.models where fixed::text || controls::text ~* 'watermark|c2pa|synthid|content_credentials'`;
+  expect(told).toEqual([]);
+});
+
 test("list_models → each step's models in order, with what each control takes and none of the provider's fields", async () => {
   const [kling, veo] = await listed("video");
   expect(kling).toEqual({

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { readRow } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
+import { addFilm, addShot } from "../../support/database/films.ts";
 import { addWorld, type Row, seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { setSettings } from "../../support/database/settings.ts";
@@ -172,12 +173,10 @@ describe("what the shots of a film lack", () => {
   let film: string;
   let shots: string[];
   const filmOf = async (count: number) => {
-    film = (await call<{ film: { id: string } }>(db, world.owner, "create_film", { title: "The pier" })).film.id;
+    film = await addFilm(db, world.owner);
     shots = [];
-    while (shots.length < count) {
-      const made = { title: "Shot", text_prompt: `Pier ${shots.length}`, film_id: film };
-      shots.push((await call<{ project: { id: string } }>(db, world.owner, "create_project", made)).project.id);
-    }
+    while (shots.length < count)
+      shots.push(await addShot(db, world.owner, film, { text_prompt: `Pier ${shots.length}` }));
   };
   const fill = (at: number, status: "succeeded" | "processing" | "failed", hidden = false) =>
     seedPrediction(db.sql, { owner: world.owner, project: shots[at] ?? "" }, { status, columns: { hidden } });

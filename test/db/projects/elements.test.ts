@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { addFilm } from "../../support/database/films.ts";
 import { addWorld, type Input, seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addReference, start, type Wanted } from "../../support/database/user.ts";
@@ -11,7 +12,7 @@ const world = useWorld(db);
 let film: string;
 beforeEach(async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 1000`;
-  film = (await call<{ film: { id: string } }>(db, world.owner, "create_film", { title: "The pier" })).film.id;
+  film = await addFilm(db, world.owner);
   await change("update_project", { project_id: world.project, changes: { film_id: film } });
 });
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { addFilm, addShot } from "../../support/database/films.ts";
 import { addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { call } from "../../support/database/webhooks.ts";
@@ -17,15 +18,9 @@ let world: World;
 let film: string;
 beforeEach(async () => {
   world = await addWorld(db);
-  film = await addFilm();
+  film = await addFilm(db, world.owner);
 });
 
-const addFilm = async (owner = world.owner) =>
-  (await call<{ film: { id: string } }>(db, owner, "create_film", { title: "The pier" })).film.id;
-const addShot = async (title: string) => {
-  const args = { title, text_prompt: `A secret prompt of ${title}`, film_id: film };
-  return (await call<{ project: { id: string } }>(db, world.owner, "create_project", args)).project.id;
-};
 const addVideo = async (project: string, columns = {}) =>
   (await seedPrediction(db.sql, { ...world, project }, { status: "succeeded", step: "video", columns })).id;
 const share = (args: Record<string, string | Date> = {}, owner = world.owner) =>
@@ -47,7 +42,10 @@ const later = (ms: number) => new Date(Date.now() + ms);
 
 describe("an open link", () => {
   test("→ the film's title, and of each shot in order its title and the video it shows; nothing else", async () => {
-    const [quay, boat] = [await addShot("Quay"), await addShot("Boat")];
+    const [quay, boat] = [
+      await addShot(db, world.owner, film, { title: "Quay" }),
+      await addShot(db, world.owner, film, { title: "Boat" }),
+    ];
     const video = await addVideo(boat);
     const { token } = await share();
     const file = { content_type: "image/png", width: 640, height: 360, duration_seconds: 5 };
@@ -61,7 +59,7 @@ describe("an open link", () => {
   });
 
   test("→ of several takes the selected one, else the latest that succeeded and is not hidden", async () => {
-    const project = await addShot("Boat");
+    const project = await addShot(db, world.owner, film, { title: "Boat" });
     const add = (minutes: number, more = {}) => addVideo(project, { created_at: later(minutes * 60_000), ...more });
     const [older, newer, hidden] = [await add(-3), await add(-2), await add(-1, { hidden: true })];
     await seedPrediction(db.sql, { ...world, project }, { status: "failed", step: "video" });
@@ -110,9 +108,9 @@ describe("a link that does not work", () => {
 test("another user shares, lists or revokes → not_found, and the link works on", async () => {
   const { share: made, token } = await share();
   const other = await db.addUser();
-  const own = await addFilm(other);
-  for (const attempt of [share({}, other), sharesOf(other), revoke(made.id, other)])
-    expect(await codeOf(attempt)).toBe("not_found");
+  const own = await addFilm(db, other);
+  for (const attempt of [() => share({}, other), () => sharesOf(other), () => revoke(made.id, other)])
+    expect(await codeOf(attempt())).toBe("not_found");
   // By a film of their own.
   const byOwn = call(db, other, "revoke_film_share", { film_id: own, share_id: made.id });
   expect(await codeOf(byOwn)).toBe("not_found");
@@ -157,7 +155,7 @@ test("an end that is not in the future, or a 21st share → invalid_request; tho
 describe("many people open links", () => {
   test("one link has used up its tokens → rate_limited; another link of the film works, and its owner reads on", async () => {
     const [busy, other] = [await share(), await share()];
-    for (let shots = 0; shots < 20; shots++) await addShot("Boat");
+    for (let shots = 0; shots < 20; shots++) await addShot(db, world.owner, film, { title: "Boat" });
     await open(busy.token); // three tokens: one, and one for each ten shots
     const [bucket] = await db.sql`
       select l.capacity - b.tokens as taken from keyframe_private.rate_buckets b join keyframe_private.rate_limits l using (route_class)
@@ -172,7 +170,7 @@ describe("many people open links", () => {
   test("two calls for links of one owner are being answered → a third is refused at once; one of another owner is answered", async () => {
     const [one, two] = [await share(), await share()];
     const others = await addWorld(db);
-    film = await addFilm(others.owner);
+    film = await addFilm(db, others.owner);
     const foreign = await share({}, others.owner);
     const [first, second] = [await db.sql.reserve(), await db.sql.reserve()];
     for (const [at, { token }] of [one, two].entries()) {

@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { addFilm, addShot } from "../../support/database/films.ts";
 import { addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { start } from "../../support/database/user.ts";
@@ -16,17 +17,11 @@ beforeEach(async () => {
   [world, other] = [await addWorld(db), await addWorld(db)];
 });
 
-const addFilm = async (owner = world.owner) =>
-  (await call<{ film: Film }>(db, owner, "create_film", { title: "The pier" })).film.id;
-const addShot = async (film: string | null, owner = world.owner) => {
-  const args = { title: "Shot", text_prompt: "A pier", film_id: film };
-  return (await call<{ project: { id: string } }>(db, owner, "create_project", args)).project.id;
-};
 /** A film with this many shots, in order. */
 const addFilmOf = async (shots: number) => {
-  const film = await addFilm();
+  const film = await addFilm(db, world.owner);
   const ids = [];
-  while (ids.length < shots) ids.push(await addShot(film));
+  while (ids.length < shots) ids.push(await addShot(db, world.owner, film));
   return { film, ids };
 };
 const read = async (film: string) => (await call<{ film: Film }>(db, world.owner, "read_film", { film_id: film })).film;
@@ -71,7 +66,7 @@ describe("shots", () => {
     const [first = ""] = ids;
     const versions = [await versionOf(film)];
     const changes: (() => Promise<unknown>)[] = [
-      () => addShot(film),
+      () => addShot(db, world.owner, film),
       () => move(first, null),
       () => move(first, film),
       () => call(db, world.owner, "delete_project", { project_id: first }),
@@ -136,7 +131,7 @@ describe("order", () => {
               film,
               all.toSorted(() => Math.sin(i + 1)),
             ),
-          () => addShot(film),
+          () => addShot(db, world.owner, film),
           () => move(pick(i), film),
           () => call(db, world.owner, "delete_project", { project_id: pick(i) }),
         ][i % 4];
@@ -174,7 +169,7 @@ describe("order", () => {
   });
 
   test("500 shots in another order → each in its new place; one shot more is refused", async () => {
-    const film = await addFilm();
+    const film = await addFilm(db, world.owner);
     await db.sql`
       insert into keyframe.projects (owner_id, title, text_prompt, film_id)
       select ${world.owner}, 'Shot', 'p', ${film} from generate_series(1, 500)`;
@@ -183,7 +178,11 @@ describe("order", () => {
     await order(film, ids.toReversed());
     expect(await shotsOf(film)).toEqual(ids.toReversed());
 
-    const attempts = [() => addShot(film), () => move(world.project, film), () => order(film, [...ids, world.project])];
+    const attempts = [
+      () => addShot(db, world.owner, film),
+      () => move(world.project, film),
+      () => order(film, [...ids, world.project]),
+    ];
     for (const attempt of attempts) {
       expect((await refusalOf(attempt())).detail).toBe("A film has at most 500 shots.");
     }
@@ -203,14 +202,14 @@ describe("order", () => {
 describe("others", () => {
   test("another user's film or project, and one that never was → not_found in the same words, and nothing changed", async () => {
     const { film, ids } = await addFilmOf(2);
-    const [theirs, none] = [await addFilm(other.owner), crypto.randomUUID()];
+    const [theirs, none] = [await addFilm(db, other.owner), crypto.randomUUID()];
     const words = async (attempt: (id: string) => Promise<unknown>, foreign: string) => {
       const [of, absent] = [await refusalOf(attempt(foreign)), await refusalOf(attempt(none))];
       expect([of.sqlstate, of.message]).toEqual(["KEYFR", "not_found"]);
       expect(of.detail?.replace(foreign, none)).toBe(absent.detail);
     };
     await words(read, theirs);
-    await words((id) => addShot(id), theirs);
+    await words((id) => addShot(db, world.owner, id), theirs);
     await words((id) => move(ids[0] ?? "", id), theirs);
     await words((id) => order(id, []), theirs);
     await words((id) => remove(id, true), theirs);
@@ -224,7 +223,7 @@ describe("others", () => {
   });
 
   test("an administrator who puts a project into another owner's film → refused by the foreign key", async () => {
-    const film = await addFilm(other.owner);
+    const film = await addFilm(db, other.owner);
     const into = db.sql`update keyframe.projects set film_id = ${film}, film_position = 1 where id = ${world.project}`;
     expect((await refusalOf(into)).constraint).toBe("projects_film_fkey");
   });

@@ -138,6 +138,7 @@ test("rotate_webhook_secret replayed → the secret of its own rotation; once th
 test.each([
   ["create_project", "projects"],
   ["create_film", "films"],
+  ["create_element", "elements"],
   ["start_prediction", "predictions"],
   ["create_webhook_endpoint", "webhook_endpoints"],
   ["test_webhook_endpoint", "webhook_deliveries"],

@@ -87,8 +87,11 @@ export function tagOf(row: PredictionRow, file: SignedFile | undefined): string 
   return `W/"${wireStatus(row)}-${stateOf(row)}-${expires}"`;
 }
 
-/** The ETag of a project: every change moves updatedAt. */
-export const versionOf = ({ updatedAt }: Pick<Project, "updatedAt">): string => `"${updatedAt}"`;
+/** A project, film or element with its ETag: every change moves updatedAt. */
+export const versioned = <Data extends Pick<Project, "updatedAt">>(data: Data, answer: AnswerBase): Answer<Data> => ({
+  data,
+  headers: { ...answerHeaders(answer), ETag: `"${data.updatedAt}"` },
+});
 
 /**
  * The versions in If-Match that could be ours; undefined without a condition. A proxy may have made a tag weak. Postgres has no year

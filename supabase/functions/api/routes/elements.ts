@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Element, element } from "../../../../shared/contract/elements.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
-import { type Answer, answerHeaders, readVersions, versionOf } from "../http/respond.ts";
+import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import { answerBase, fromRow, position } from "../rows/database.ts";
 import type { Handler } from "./handler.ts";
 
@@ -15,17 +15,12 @@ const mapElement = ({ id, created_at, ...fields }: z.infer<typeof elementRow>): 
 const elementAnswer = answerBase.extend({ element: elementRow });
 const elementsAnswer = answerBase.extend({ elements: z.array(elementRow) });
 
-/** The element with its ETag. */
-function versioned(answer: z.infer<typeof elementAnswer>): Answer<Element> {
-  const data = mapElement(answer.element);
-  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
-}
-
 /** POST /api/elements → 201 with the element. */
 export const createElement: Handler<"createElement"> = async ({ body, idempotency, caller }, { database }) => {
   const { imagePaths, ...fields } = body;
   const args = { ...fields, image_paths: imagePaths, ...idempotency };
-  return versioned(await database.call("create_element", args, caller, elementAnswer));
+  const answer = await database.call("create_element", args, caller, elementAnswer);
+  return versioned(mapElement(answer.element), answer);
 };
 
 /** GET /api/elements → 200 { elements, nextCursor }, newest first. */
@@ -36,15 +31,18 @@ export const listElements: Handler<"listElements"> = async ({ query, caller }, {
 };
 
 /** GET /api/elements/:elementId → 200 with the element. */
-export const readElement: Handler<"readElement"> = async ({ path, caller }, { database }) =>
-  versioned(await database.read("read_element", { element_id: path("elementId") }, caller, elementAnswer));
+export const readElement: Handler<"readElement"> = async ({ path, caller }, { database }) => {
+  const answer = await database.read("read_element", { element_id: path("elementId") }, caller, elementAnswer);
+  return versioned(mapElement(answer.element), answer);
+};
 
 /** PATCH /api/elements/:elementId → 200 with the changed element; 412 when it is no longer what If-Match names. */
 export const changeElement: Handler<"changeElement"> = async ({ path, body, caller, headers }, { database }) => {
   const { imagePaths, ...changes } = body;
   const versions = readVersions(headers.get("if-match"));
   const args = { element_id: path("elementId"), changes, image_paths: imagePaths, versions };
-  return versioned(await database.call("update_element", args, caller, elementAnswer));
+  const answer = await database.call("update_element", args, caller, elementAnswer);
+  return versioned(mapElement(answer.element), answer);
 };
 
 /** DELETE /api/elements/:elementId → 200 with the deleted element, as it was. 412 as for PATCH. */

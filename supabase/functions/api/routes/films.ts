@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Film, film, filmEstimate } from "../../../../shared/contract/films.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import type { Call } from "../http/read-call.ts";
-import { type Answer, answerHeaders, readVersions, versionOf } from "../http/respond.ts";
+import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import { answerBase, fromRow, position } from "../rows/database.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, stepRows } from "../rows/map-project.ts";
@@ -18,17 +18,12 @@ const wholeFilmAnswer = filmAnswer.extend({ shots: z.array(fromRow(projectFields
 const startedAnswer = answerBase.extend({ predictions: z.array(predictionRow) });
 const estimateAnswer = answerBase.extend({ estimate: filmEstimate });
 
-/** The film with its ETag. */
-function versioned(answer: z.infer<typeof filmAnswer>): Answer<Film> {
-  const data = mapFilm(answer.film);
-  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
-}
-
 /** POST /api/films → 201 with the film. */
 export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, caller }, { database }) => {
   const { elementIds, ...fields } = body;
   const args = { ...fields, element_ids: elementIds, ...idempotency };
-  return versioned(await database.call("create_film", args, caller, filmAnswer));
+  const answer = await database.call("create_film", args, caller, filmAnswer);
+  return versioned(mapFilm(answer.film), answer);
 };
 
 /** GET /api/films → 200 { films, nextCursor }, newest first. */
@@ -47,8 +42,7 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
     ...mapProject(row),
     takes: mapSteps(predictions, files).takes,
   }));
-  const data = { ...mapFilm(answer.film), shots };
-  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
+  return versioned({ ...mapFilm(answer.film), shots }, answer);
 };
 
 /** PATCH /api/films/:filmId → 200 with the changed film; 412 when it is no longer what If-Match names. */
@@ -60,7 +54,8 @@ export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, he
     project_ids: projectIds,
     versions: readVersions(headers.get("if-match")),
   };
-  return versioned(await database.call("update_film", args, caller, filmAnswer));
+  const answer = await database.call("update_film", args, caller, filmAnswer);
+  return versioned(mapFilm(answer.film), answer);
 };
 
 const startOf = ({ path, body }: Pick<Call<"startFilm">, "path" | "body">) => {

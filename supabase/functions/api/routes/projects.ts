@@ -1,19 +1,12 @@
 import { z } from "zod";
-import type { Project } from "../../../../shared/contract/projects.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
-import { type Answer, answerHeaders, readVersions, versionOf } from "../http/respond.ts";
+import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import { answerBase, fromRow, position } from "../rows/database.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, projectRow, stepRows } from "../rows/map-project.ts";
 import type { Handler } from "./handler.ts";
 
 const projectAnswer = answerBase.extend({ project: projectRow });
-/** The project with its ETag. */
-function versioned(answer: z.infer<typeof projectAnswer>): Answer<Project> {
-  const data = mapProject(answer.project);
-  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
-}
-
 const wholeProjectAnswer = projectAnswer.extend({ predictions: stepRows });
 
 /** POST /api/projects → 201 with the project. */
@@ -21,7 +14,8 @@ export const createProject: Handler<"createProject"> = async ({ body, idempotenc
   const { title, textPrompt, description, aspectRatio, filmId, elementIds } = body;
   const fields = { title, text_prompt: textPrompt, description, aspect_ratio: aspectRatio, film_id: filmId };
   const args = { ...fields, element_ids: elementIds, ...idempotency };
-  return versioned(await database.call("create_project", args, caller, projectAnswer));
+  const answer = await database.call("create_project", args, caller, projectAnswer);
+  return versioned(mapProject(answer.project), answer);
 };
 
 /** GET /api/projects/:projectId → 200 with the project, and the latest prediction of each step and the take that it shows. */
@@ -30,8 +24,7 @@ export const readProject: Handler<"readProject"> = async (call, { database, stor
   const answer = await database.read("read_project", args, call.caller, wholeProjectAnswer);
   const { project, predictions } = answer;
   const files = await storage.signGenerated(outputPaths(predictions.map(({ prediction }) => prediction)), call.caller);
-  const data = { ...mapProject(project), ...mapSteps(predictions, files) };
-  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
+  return versioned({ ...mapProject(project), ...mapSteps(predictions, files) }, answer);
 };
 
 /** PATCH /api/projects/:projectId → 200 with the changed project; 412 when it is no longer what If-Match names. */
@@ -50,7 +43,8 @@ export const changeProject: Handler<"changeProject"> = async ({ path, body, call
     element_ids: elementIds,
   };
   const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
-  return versioned(await database.call("update_project", args, caller, projectAnswer));
+  const answer = await database.call("update_project", args, caller, projectAnswer);
+  return versioned(mapProject(answer.project), answer);
 };
 
 /** DELETE /api/projects/:projectId → 200 with the deleted project; its files are removed shortly afterwards. 412 as for PATCH. */
