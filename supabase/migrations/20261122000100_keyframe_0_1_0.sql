@@ -4224,10 +4224,11 @@ comment on function keyframe_private.started_json is 'What a request has started
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[])
-returns uuid[] language plpgsql stable set search_path = '' as $$
+returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film constant keyframe.films := keyframe_private.own_film(film_id);
 begin
+  perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'A projectId of projectIds is not of a shot of this film. Read the film again.');
   return array(
@@ -8222,6 +8223,10 @@ create trigger _130_delete before delete on keyframe.projects for each row execu
 comment on trigger _130_delete on keyframe.projects is 'Refuses a deletion by a user while a prediction runs; hides a project with many, which is then deleted in parts.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
 comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+-- Before the film is locked: the deletion of an element locks the element, then its films.
+create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
+  for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
+comment on trigger _145_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 -- Not where update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
@@ -8237,9 +8242,6 @@ comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses 
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
-create trigger _190_require_own_elements before insert or update of element_ids on keyframe.projects
-  for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
-comment on trigger _190_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
