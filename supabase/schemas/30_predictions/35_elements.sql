@@ -55,9 +55,14 @@ begin
   if jsonb_typeof(asked -> 'elements') <> 'array'
     or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
     or jsonb_array_length(asked -> 'elements') <> jsonb_array_length(jsonb_path_query_array(asked -> 'elements', 'strict $[*] ? (
-      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" && @.updatedAt like_regex "^[0-9]{4}-[0-9T:.-]{18}Z$"
+      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
       && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
-      && !exists(@.imagePaths[*] ? (@.type() != "string" || !(@ like_regex "^projects/[A-Za-z0-9._-]{1,200}$"))))')) then
+      && !exists(@.imagePaths[*] ? (@.type() != "string")))'))
+    or exists (
+      select from jsonb_array_elements(asked -> 'elements') e
+      where not keyframe_private.is_one_line(e ->> 'name') or exists (
+        select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as `input` of an answer has it.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',

@@ -303,7 +303,10 @@ describe("a start", () => {
     ["no name", (record) => [{ ...record, name: undefined }]],
     ["another id", (record) => [{ ...record, elementId: "Anna" }]],
     ["a time that is none", (record) => [{ ...record, updatedAt: "infinity" }]],
+    ["a time of no calendar", (record) => [{ ...record, updatedAt: "2026-99-99T99:99:99.999Z" }]],
     ["a path that is none", (record) => [{ ...record, imagePaths: ["/etc/passwd"] }]],
+    ["a path to the folder above", (record) => [{ ...record, imagePaths: ["projects/.."] }]],
+    ["a terminal escape in a name", (record) => [{ ...record, name: "Anna\u001b[2J" }]],
     ["21 entries", (record) => Array(21).fill(record)],
   ])("elements with %s → invalid_request", async (_what, make) => {
     const { elements = [], ...input } = await begin({ elementIds: [anna.id] });
