@@ -3068,14 +3068,20 @@ begin
 end $$;
 comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
 
--- An e-mail address has a letter before its @, and is left as it is.
+-- An e-mail address has a letter before its @, and is left as it is. The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
 declare
   part text;
+  elements jsonb; -- by their name in lower case; of two with one name, the first of `known`
+  lengths integer[];
   named record;
 begin
   ids := '{}';
+  select jsonb_object_agg(lower(e.name), jsonb_build_object('id', e.id, 'name', e.name) order by k.place desc), array_agg(distinct char_length(e.name))
+  into elements, lengths
+  from unnest(known) with ordinality k (id, place)
+  join keyframe.elements e on e.id = k.id and e.owner_id = read_mentions.owner;
   foreach part in array string_to_array(prompt, '@') loop
     if plain is null then
       plain := part;
@@ -3084,16 +3090,17 @@ begin
       plain := plain || '@' || part;
       continue;
     end if;
-    select e.id, e.name into named
-    from unnest(known) with ordinality k (id, place)
-    join keyframe.elements e on e.id = k.id and e.owner_id = read_mentions.owner
-    where lower(left(part, char_length(e.name))) = lower(e.name) and substr(part, char_length(e.name) + 1, 1) !~ '[[:alnum:]_]'
-    order by char_length(e.name) desc, k.place limit 1;
-    perform keyframe_private.raise_if(not found, 'invalid_request', format(
-      'The @ at character %s of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.',
-      char_length(plain) + cardinality(ids) + 1));
-    ids := ids || named.id;
-    plain := plain || named.name || substr(part, char_length(named.name) + 1);
+    select elements -> lower(left(part, l.length)) as element, l.length into named
+    from unnest(lengths) l (length)
+    where elements ? lower(left(part, l.length)) and substr(part, l.length + 1, 1) !~ '[[:alnum:]_]'
+    order by l.length desc limit 1;
+    if not found then
+      perform keyframe_private.raise_error('invalid_request', format(
+        'The @ at character %s of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.',
+        char_length(plain) + cardinality(ids) + 1));
+    end if;
+    ids := ids || (named.element ->> 'id')::uuid;
+    plain := plain || (named.element ->> 'name') || substr(part, named.length + 1);
   end loop;
 end $$;
 comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
@@ -3107,9 +3114,14 @@ begin
   if jsonb_typeof(asked -> 'elements') <> 'array'
     or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
     or jsonb_array_length(asked -> 'elements') <> jsonb_array_length(jsonb_path_query_array(asked -> 'elements', 'strict $[*] ? (
-      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" && @.updatedAt like_regex "^[0-9]{4}-[0-9T:.-]{18}Z$"
+      @.elementId like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+      && @.updatedAt like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}[.][0-9]{3}Z$"
       && @.name like_regex "^.{1,60}$" && @.text.type() == "string" && @.imagePaths.type() == "array" && @.imagePaths.size() <= 8
-      && !exists(@.imagePaths[*] ? (@.type() != "string" || !(@ like_regex "^projects/[A-Za-z0-9._-]{1,200}$"))))')) then
+      && !exists(@.imagePaths[*] ? (@.type() != "string")))'))
+    or exists (
+      select from jsonb_array_elements(asked -> 'elements') e
+      where not keyframe_private.is_one_line(e ->> 'name') or exists (
+        select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as `input` of an answer has it.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
@@ -3146,6 +3158,7 @@ begin
     return asked; -- an @ means nothing here
   end if;
 
+  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
   named := keyframe_private.read_mentions(asked ->> 'prompt', ids || film_ids, project.owner_id);
   if is_asked or project.element_ids is not null or named.ids = '{}' then
     ids := ids || named.ids;
@@ -3180,16 +3193,24 @@ begin
 end $$;
 comment on function keyframe_private.use_elements is 'What a request asks for, as read_input returned it, with its elements in prompt and references, and a record of each.';
 
+-- A film can have 1,500 takes of 20 elements: each is looked up by its key (`offset 0`), and compared only if its version has moved.
 create function keyframe_private.changed_elements(prediction keyframe.predictions)
 returns json language plpgsql stable set search_path = '' as $$
 begin
   return coalesce((
     select json_agg(json_build_object('elementId', r.used -> 'elementId', 'name', r.used -> 'name', 'changed', c.fields) order by r.place)
     from jsonb_array_elements(prediction.input -> 'elements') with ordinality r (used, place)
-    left join keyframe.elements e on e.id = (r.used ->> 'elementId')::uuid and e.owner_id = prediction.owner_id
-    cross join lateral (select case when e.id is null then array['deleted'] else array(
-      select f.name from jsonb_each(keyframe_private.element_record(e)) f (name, value)
-      where f.name <> 'updatedAt' and f.value <> r.used -> f.name order by f.name) end) c (fields)
+    left join lateral (
+      select o.* from keyframe.elements o where o.id = (r.used ->> 'elementId')::uuid and o.owner_id = prediction.owner_id offset 0) e on true
+    cross join lateral (select case
+      when e.id is null then array['deleted']
+      when keyframe_private.wire_time(e.updated_at) <> r.used ->> 'updatedAt' then array_remove(array[
+        case when r.used -> 'imagePaths' <> (
+          select coalesce(jsonb_agg(i.path order by i.position), '[]') from keyframe.element_images i
+          where i.owner_id = e.owner_id and i.element_id = e.id) then 'imagePaths' end,
+        case when e.name <> r.used ->> 'name' then 'name' end,
+        case when e.text <> r.used ->> 'text' then 'text' end], null)
+      else '{}' end) c (fields)
     where c.fields <> '{}'), '[]');
 end $$;
 comment on function keyframe_private.changed_elements is 'The elements that a prediction was made with and that are deleted or changed since, with the fields that differ.';
@@ -4407,10 +4428,11 @@ comment on function keyframe_private.started_json is 'What a request has started
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[])
-returns uuid[] language plpgsql stable set search_path = '' as $$
+returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film constant keyframe.films := keyframe_private.own_film(film_id);
 begin
+  perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'A projectId of projectIds is not of a shot of this film. Read the film again.');
   return array(
@@ -8698,6 +8720,10 @@ create trigger _130_delete before delete on keyframe.projects for each row execu
 comment on trigger _130_delete on keyframe.projects is 'Refuses a deletion by a user while a prediction runs; hides a project with many, which is then deleted in parts.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
 comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+-- Before the film is locked: the deletion of an element locks the element, then its films.
+create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
+  for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
+comment on trigger _145_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 -- Not where update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
@@ -8713,9 +8739,6 @@ comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses 
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
-create trigger _190_require_own_elements before insert or update of element_ids on keyframe.projects
-  for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
-comment on trigger _190_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';

@@ -51,6 +51,10 @@ create trigger _130_delete before delete on keyframe.projects for each row execu
 comment on trigger _130_delete on keyframe.projects is 'Refuses a deletion by a user while a prediction runs; hides a project with many, which is then deleted in parts.';
 create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
 comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+-- Before the film is locked: the deletion of an element locks the element, then its films.
+create trigger _145_require_own_elements before insert or update of element_ids on keyframe.projects
+  for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
+comment on trigger _145_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 -- Not where update_film has set the position.
 create trigger _150_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
@@ -66,9 +70,6 @@ comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses 
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
-create trigger _190_require_own_elements before insert or update of element_ids on keyframe.projects
-  for each row when (new.element_ids is not null) execute function keyframe_private.require_own_elements();
-comment on trigger _190_require_own_elements on keyframe.projects is 'Refuses elements of others.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';

@@ -83,10 +83,11 @@ comment on function keyframe_private.started_json is 'What a request has started
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[])
-returns uuid[] language plpgsql stable set search_path = '' as $$
+returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film constant keyframe.films := keyframe_private.own_film(film_id);
 begin
+  perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'A projectId of projectIds is not of a shot of this film. Read the film again.');
   return array(

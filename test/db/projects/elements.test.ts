@@ -46,6 +46,47 @@ const listsOf = async () => {
   return row;
 };
 
+/** How often a call reads a table: each statement of it that does counts, and each key that is looked up. */
+const readsOf = (table: string, query: string) =>
+  db.asUser(world.owner, async (sql) => {
+    const count = async () => {
+      const [row] = await sql<{ reads: number }[]>`
+        select pg_stat_get_xact_numscans(oid)::int + (
+          select sum(pg_stat_get_xact_numscans(indexrelid))::int from pg_index where indrelid = oid) as reads
+        from pg_class where oid = ${table}::regclass`;
+      return row?.reads ?? 0;
+    };
+    const before = await count(); // of earlier transactions of the connection too
+    await sql.unsafe(query);
+    return (await count()) - before;
+  });
+
+describe("the weight of elements", () => {
+  test("a prompt that names one 900 times → priced with as many reads of elements as one that names it once", async () => {
+    await cast((await add("Bo")).id);
+    const reads = (times: number) =>
+      readsOf(
+        "keyframe.elements",
+        `select keyframe.estimate_prediction('${world.project}', 'first-frame', '{"prompt": "${"@Bo ".repeat(times)}"}')`,
+      );
+    expect(await reads(900)).toBe(await reads(1));
+  });
+
+  test("a prompt of more than 4000 characters → refused before it is searched for names", async () => {
+    await cast((await add("Bo")).id);
+    expect(await refused({ prompt: "@nobody".padEnd(4001, "@") })).toBe(
+      "invalid_request: prompt must have at most 4000 characters.",
+    );
+  });
+
+  test("takes whose element has not changed → read without its images", async () => {
+    const { id } = await add("Bo", { image_paths: [await upload()] });
+    const input = await begin({ elementIds: [id] });
+    await seedPrediction(db.sql, world, { status: "succeeded", input });
+    expect(await readsOf("keyframe.element_images", `select keyframe.read_film('${film}')`)).toBe(0);
+  });
+});
+
 describe("an element", () => {
   test("created, changed and read → its fields and its images in order; each change moves its version, none does not", async () => {
     const [one, two] = [await upload(), await upload()];
@@ -263,7 +304,10 @@ describe("a start", () => {
     ["no name", (record) => [{ ...record, name: undefined }]],
     ["another id", (record) => [{ ...record, elementId: "Anna" }]],
     ["a time that is none", (record) => [{ ...record, updatedAt: "infinity" }]],
+    ["a time of no calendar", (record) => [{ ...record, updatedAt: "2026-99-99T99:99:99.999Z" }]],
     ["a path that is none", (record) => [{ ...record, imagePaths: ["/etc/passwd"] }]],
+    ["a path to the folder above", (record) => [{ ...record, imagePaths: ["projects/.."] }]],
+    ["a terminal escape in a name", (record) => [{ ...record, name: "Anna\u001b[2J" }]],
     ["21 entries", (record) => Array(21).fill(record)],
   ])("elements with %s → invalid_request", async (_what, make) => {
     const { elements = [], ...input } = await begin({ elementIds: [anna.id] });
