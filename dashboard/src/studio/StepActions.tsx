@@ -97,7 +97,7 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
           {estimate && estimateWords(estimate)}
         </Text>
       </Group>
-      <Text size="sm" id={`problem-${step}`} hidden={!problem}>
+      <Text size="sm" mt={6} id={`problem-${step}`} hidden={!problem}>
         {problem}
       </Text>
     </div>

@@ -160,7 +160,7 @@ function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project
   );
 }
 
-/** Whether a shot is made with the cast of its film. Nothing where there is no cast. */
+/** Whether a shot is made with the cast of its film, or only with those that its prompt names. Nothing where there is no cast. */
 function Cast({ project: { projectId, filmId, elementIds } }: { project: Project }) {
   const { data: film } = useFilm(filmId);
   const ofFilm = film?.elementIds ?? [];
@@ -171,13 +171,13 @@ function Cast({ project: { projectId, filmId, elementIds } }: { project: Project
   return (
     <SmallSelect
       label="Cast"
-      w={170}
+      w={140}
       data={[
         { value: "film", label: names.join(", ") },
-        { value: "none", label: "None" },
+        { value: "named", label: "Only by @name" },
         ...(elementIds?.length ? [{ value: "own", label: `${elementIds.length} of its own` }] : []),
       ]}
-      value={elementIds === null ? "film" : elementIds.length === 0 ? "none" : "own"}
+      value={elementIds === null ? "film" : elementIds.length === 0 ? "named" : "own"}
       error={change.error}
       onChoose={(value) => value !== "own" && change.mutate({ change: { elementIds: value === "film" ? null : [] } })}
     />
