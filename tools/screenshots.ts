@@ -46,7 +46,7 @@ async function photograph(stack: Stack, signal: AbortSignal): Promise<void> {
     const webhookId = await makeEndpoint(keyframe, databaseUrl, `http://127.0.0.1:${receiver.addr.port}/keyframe`);
     await Deno.mkdir(FOLDER, { recursive: true });
     const shots = [
-      { name: "film", path: `/films/${filmId}`, size: { width: 1120, height: 860 } },
+      { name: "film", path: `/films/${filmId}`, size: { width: 1120, height: 894 } },
       { name: "studio", path: `/projects/${projectId}`, show: "[aria-label=Steps]" },
       { name: "webhook", path: `/webhooks/${webhookId}` },
     ];
