@@ -18,7 +18,7 @@ const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
 
 const HELP = `npm run screenshots   takes the README's pictures and its animation into docs/screenshots
 
-It starts a throw-away stack with a film of three shots and a webhook endpoint, and needs about a minute. It has no options.`;
+It starts a throw-away stack with a film of three shots with a cast and a webhook endpoint, and needs about a minute. It has no options.`;
 
 async function main(): Promise<number> {
   parseOptions({ args: Deno.args });
@@ -46,7 +46,7 @@ async function photograph(stack: Stack, signal: AbortSignal): Promise<void> {
     const webhookId = await makeEndpoint(keyframe, databaseUrl, `http://127.0.0.1:${receiver.addr.port}/keyframe`);
     await Deno.mkdir(FOLDER, { recursive: true });
     const shots = [
-      { name: "film", path: `/films/${filmId}`, size: { width: 1120, height: 590 } },
+      { name: "film", path: `/films/${filmId}`, size: { width: 1120, height: 894 } },
       { name: "studio", path: `/projects/${projectId}`, show: "[aria-label=Steps]" },
       { name: "webhook", path: `/webhooks/${webhookId}` },
     ];
@@ -64,13 +64,13 @@ async function photograph(stack: Stack, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Makes the film of `npm run demo -- --shots 3` and the shot of `npm run demo`. */
+/** Makes the film of `npm run demo -- --shots 3 --cast` and the shot of `npm run demo`. */
 async function makeDemoData(keyframe: KeyframeClient, at: Pick<DemoOptions, "url" | "publishableKey" | "signal">) {
   const receiver = await registerReceiver(keyframe, at.signal);
   const options = { ...at, timeoutMs: 60_000, steps: [] };
   const timed: Timed = (_name, work) => work();
   try {
-    await makeFilm(keyframe, receiver, timed, { ...options, shots: 3 });
+    await makeFilm(keyframe, receiver, timed, { ...options, shots: 3, withCast: true });
     const projectId = await makeShot(keyframe, receiver, timed, options, "The keeper");
     const [film] = (await keyframe.films.list()).films;
     if (film === undefined) throw new Error("The film is not there.");

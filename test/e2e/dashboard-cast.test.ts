@@ -15,13 +15,15 @@ test("a character and a place in the cast → a frame is made with them; after a
   const { projectId } = await keyframe.createProject(shot);
   await keyframe.elements.create({ kind: "place", name: "The pier", text: "Wooden, in fog" });
 
-  const { page } = await visit({ session: person.session });
+  const { page, watch } = await visit({ session: person.session });
   await page.goto(`/#/films/${filmId}`);
   await page.getByLabel("Add to the cast").selectOption({ label: "The pier (place)" });
   const cast = page.getByRole("list", { name: "Cast" });
   await cast.getByText("The pier").waitFor();
   await page.getByRole("button", { name: "New element" }).click();
   const form = page.getByRole("dialog", { name: "New element" });
+  await form.getByLabel("Name").fill("the PIER");
+  await form.getByText("Another element of the cast has this name.").waitFor();
   await form.getByLabel("Name").fill("Anna");
   await form.getByLabel("Text").fill("A red coat");
   await form.locator("input[type=file]").setInputFiles(photoFile(person.email));
@@ -67,4 +69,10 @@ test("a character and a place in the cast → a frame is made with them; after a
   await card.getByRole("button", { name: "Use the cast as it is now" }).click();
   const now = "Anna waits on The pier\n\nThe pier: Wooden, in fog\nAnna: A yellow coat"; // in the order of the cast
   expect((await again())?.prompt).toBe(now);
+
+  await page.getByLabel("Cast").selectOption("Only by @name");
+  await until("the choice", async () => (await keyframe.readProject(projectId)).elementIds?.length === 0);
+  watch.allow(/status of 400/);
+  await card.getByLabel("Prompt for this step").fill("@Bob waits");
+  await card.getByText(/names no element/).waitFor();
 });

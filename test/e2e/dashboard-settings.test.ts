@@ -177,7 +177,7 @@ test("an earlier frame that cannot be read → said", async () => {
     route.request().resourceType() === "fetch" ? route.abort() : route.continue(),
   );
   await frames.last().press("Enter");
-  await card.getByText("Could not read the picture. Check your connection, then try again.").waitFor();
+  await card.getByText("Could not read the file. Check your connection, then try again.").waitFor();
 });
 
 test("signed out while an earlier frame is uploaded → nothing is kept", async () => {

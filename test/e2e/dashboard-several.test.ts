@@ -38,16 +38,15 @@ test("a film generates what is missing → names what cannot start, shows the pr
   await window.getByText("About $0.201").waitFor();
   await expectGoodLooks(page);
   await window.getByText("Video", { exact: true }).click();
-  await window
-    .getByText(/first frame/)
-    .nth(2)
-    .waitFor();
-  expect(await window.getByRole("button", { name: "Generate 0" }).getAttribute("aria-disabled")).toBe("true");
+  await window.getByText("It has no first frame yet.").nth(2).waitFor();
+  expect(await window.getByRole("button", { name: "Generate", exact: true }).getAttribute("aria-disabled")).toBe(
+    "true",
+  );
   await window.getByText("First frame", { exact: true }).click();
   await window.getByLabel("2. Two").uncheck();
   await window.getByText("About $0.134").waitFor();
-  await window.getByRole("button", { name: "Generate 2" }).click();
-  await window.getByText("2 started.").waitFor();
+  await window.getByRole("button", { name: "Generate 2 first frames" }).click();
+  await window.getByText("2 first frames started.").waitFor();
   await until("the frames of the first and the third shot", async () => {
     const { shots } = await keyframe.films.read(filmId);
     return shots.map(({ takes }) => takes["first-frame"] !== null).join() === "true,false,true";

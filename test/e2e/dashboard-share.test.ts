@@ -62,7 +62,7 @@ test("the next shot from the real last frame → its video starts on the uploade
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
   await form.getByLabel("A first frame of its own").waitFor();
-  await form.getByLabel("The picture on which the video before ends").check();
+  await form.getByLabel("The last picture of the video before").check();
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();

@@ -39,14 +39,15 @@ export function CastPanel({ film }: { film: FilmWithShots }) {
       }
     >
       <Text size="sm" c="dimmed">
-        Characters, places, props and styles. Each shot is made with their images and texts; a prompt that names some as
-        @name is made with these alone.
+        Characters, places, props and styles that return. A shot is made with the images and texts of all of them. If
+        its prompt names some, as in “@Anna on the pier”, it is made with those alone.
       </Text>
       <Stack component="ul" gap="xs" my="sm" className="plain-list" aria-label="Cast">
         {cast.map((element) => (
           <CastRow
             key={element.elementId}
             film={film}
+            cast={cast}
             element={element}
             onLeave={() => change.mutate({ elementIds: elementIds.filter((id) => id !== element.elementId) })}
           />
@@ -66,27 +67,31 @@ export function CastPanel({ film }: { film: FilmWithShots }) {
         />
       )}
       <ErrorNotice title="Could not change the cast" error={change.error ?? error} />
-      <ElementWindow film={film} element={null} isOpen={isNew} onClose={() => setNew(false)} />
+      <ElementWindow film={film} cast={cast} element={null} isOpen={isNew} onClose={() => setNew(false)} />
     </Panel>
   );
 }
 
-type RowProps = { film: FilmWithShots; element: Element; onLeave: () => void };
+type RowProps = { film: FilmWithShots; cast: Element[]; element: Element; onLeave: () => void };
 
-function CastRow({ film, element, onLeave }: RowProps) {
+function CastRow({ film, cast, element, onLeave }: RowProps) {
   const { name, kind, text, imagePaths } = element;
   return (
     <Group component="li" gap="xs" wrap="nowrap">
       {imagePaths.slice(0, 1).map((path) => (
         <Frame key={path} project={NO_PROJECT} frame={path} alt={name} />
       ))}
-      <Text size="sm" flex={1} lineClamp={2} title={text}>
-        {name}{" "}
-        <Text span inherit c="dimmed">
-          {kind}
-          {text && `: ${text}`}
+      <div style={{ flex: 1, minWidth: 0 }}>
+        <Text size="sm" truncate>
+          {name}{" "}
+          <Text span inherit c="dimmed">
+            · {kind}
+          </Text>
         </Text>
-      </Text>
+        <Text size="sm" c="dimmed" lineClamp={2} title={text}>
+          {text}
+        </Text>
+      </div>
       <ActionsMenu
         variant="default"
         aria-label={`Actions for ${name}`}
@@ -94,7 +99,7 @@ function CastRow({ film, element, onLeave }: RowProps) {
           {
             label: "Edit",
             Icon: IconPencil,
-            window: (opened) => <ElementWindow key={element.updatedAt} film={film} element={element} {...opened} />,
+            window: (opened) => <ElementWindow key={element.updatedAt} {...{ film, cast, element }} {...opened} />,
           },
           { label: "Take out of the cast", Icon: IconX, run: onLeave },
           {
@@ -123,10 +128,11 @@ const NOTHING: ElementFields = { kind: "character", name: "", text: "", imagePat
 /** Asks for an element; `element` null: for a new one. */
 function ElementWindow({
   film,
+  cast,
   element,
   isOpen,
   onClose,
-}: WindowProps & { film: FilmWithShots; element: Element | null }) {
+}: WindowProps & { film: FilmWithShots; cast: Element[]; element: Element | null }) {
   const [typed, setTyped] = useState<Partial<ElementFields>>({});
   const close = () => {
     setTyped({});
@@ -136,6 +142,9 @@ function ElementWindow({
   const create = useCreateElement(film, close);
   const change = useChangeElement(element, close);
   const saving = element === null ? create : change;
+  const isTaken = cast.some(
+    (other) => other.elementId !== element?.elementId && other.name.toLowerCase() === name.trim().toLowerCase(),
+  );
   const set = (fields: Partial<ElementFields>) => setTyped((all) => ({ ...all, ...fields }));
   return (
     <FormWindow
@@ -145,12 +154,13 @@ function ElementWindow({
       isOpen={isOpen}
       onClose={close}
       saving={saving}
-      canSubmit={name.trim() !== ""}
+      canSubmit={name.trim() !== "" && !isTaken}
       onSubmit={() => saving.mutate({ kind, name: name.trim(), text, imagePaths })}
     >
       <TextInput
         label="Name"
-        description="A prompt names it as @name."
+        description="Write @ and this name in a prompt to use it."
+        error={isTaken && "Another element of the cast has this name."}
         data-autofocus
         maxLength={60}
         value={name}
@@ -158,7 +168,7 @@ function ElementWindow({
       />
       <NativeSelect
         label="Kind"
-        data={[...KINDS]}
+        data={KINDS.map((value) => ({ value, label: value.charAt(0).toUpperCase() + value.slice(1) }))}
         value={kind}
         onChange={({ currentTarget: { value } }) => set({ kind: KINDS.find((one) => one === value) ?? kind })}
       />

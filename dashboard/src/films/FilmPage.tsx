@@ -119,7 +119,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
           }
         />
       )}
-      <Grid gap="lg">
+      <Grid gap="lg" mb="lg">
         {videos.length > 0 && (
           <Grid.Col span={{ base: 12, md: 7 }}>
             <FilmPlayer player={player} count={shots.length} />

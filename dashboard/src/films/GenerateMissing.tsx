@@ -37,12 +37,15 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
     const at = film.projectIds.indexOf(one.projectId);
     const chained = isChained(step, shots[at - 1]);
     const isOn = one.error === null && chained === changed.includes(one.projectId);
-    const note = one.error?.message ?? (chained ? `It starts where shot ${at} ends.` : null);
+    const refusal = one.error?.code === "frame_not_ready" ? "It has no first frame yet." : one.error?.message;
+    const note = refusal ?? (chained ? `It starts where shot ${at} ends.` : null);
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
   const micros = wanted.map(({ estimateMicros }) => estimateMicros);
   const sum = micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
+  const name = STEP_NAME[step].toLowerCase();
+  const counted = (number: number) => `${number} ${name}${number === 1 ? "" : "s"}`;
   const close = () => {
     setChosen(null);
     setChanged([]);
@@ -51,13 +54,19 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   return (
     <FormWindow
       title="Generate what is missing"
-      submit={`Generate ${wanted.length}`}
+      submit={wanted.length === 0 ? "Generate" : `Generate ${counted(wanted.length)}`}
       failed="Could not start"
       isOpen={isOpen}
       onClose={close}
       saving={starting}
       canSubmit={wanted.length > 0}
-      done={starting.data && <Text role="status">{starting.data.predictions.length} started.</Text>}
+      done={
+        starting.data && (
+          <Text role="status">
+            {counted(starting.data.predictions.length)} started. This page shows each when it is made.
+          </Text>
+        )
+      }
       onSubmit={() => starting.mutate({ step, projectIds: wanted.map(({ projectId }) => projectId) })}
     >
       <SegmentedControl
@@ -66,9 +75,9 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         onChange={setChosen}
         data={PLAYING_ORDER.map((value) => ({ value, label: STEP_NAME[value] }))}
       />
-      <Text size="sm">With the default model, and the prompt of each shot.</Text>
+      <Text size="sm">With the default model, and each shot's own prompt and cast.</Text>
       <ErrorNotice title="Could not read what is missing" error={error} />
-      {listed?.length === 0 && <Text>No shot lacks it.</Text>}
+      {listed?.length === 0 && <Text size="sm">Each shot has a {name}, or it is being made.</Text>}
       <Stack gap="xs" mah="40vh" style={{ overflowY: "auto" }}>
         {listed?.map(({ projectId, isOn, note, label, error: refused }) => (
           <Checkbox

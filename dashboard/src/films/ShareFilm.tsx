@@ -55,7 +55,7 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
         link && (
           <>
             <Text size="sm" role="status">
-              Copy the link now: it is not shown again. Whoever has it can watch the film, without an account.
+              Copy the link now: it is not shown again. Anyone who has it can watch the film, without an account.
             </Text>
             <Code block style={{ userSelect: "all", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
               {link}
@@ -69,8 +69,8 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
       onSubmit={() => create.mutate({ expiresAt: endAfter(days) })}
     >
       <Text size="sm">
-        People with a link see the titles and videos of the shots, as they are then: no prompts, no costs, no other
-        takes.
+        Anyone with a link sees the film as it is when they open it: its title, and the titles and videos of its shots.
+        They see no prompts, no costs and no other takes.
       </Text>
       <NativeSelect
         label="The link ends"

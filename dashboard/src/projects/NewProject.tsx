@@ -106,7 +106,7 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
             />
             <Radio
               value={VIDEO_END}
-              label="The picture on which the video before ends"
+              label="The last picture of the video before"
               description="It can differ from the last frame that was asked for."
             />
           </Stack>

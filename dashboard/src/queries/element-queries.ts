@@ -3,11 +3,12 @@ import type { Element, Film } from "../../../client/index.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 
 /** All elements of this user, newest first. */
-export function useElements() {
+export function useElements(enabled = true) {
   const keyframe = useKeyframe();
   return useQuery({
     queryKey: ["elements"],
     queryFn: ({ signal }) => Array.fromAsync(keyframe.elements.each({ limit: 100 }, { signal })),
+    enabled,
   });
 }
 

@@ -51,7 +51,9 @@ export const forNextShot = (settings: Settings, start: string | null = null): Se
       { ...options, prompt: "", elements: null, firstFrame: null, lastFrame: null },
     ]),
   );
-  return start === null ? kept : { ...kept, video: { ...NO_OPTIONS, ...kept.video, firstFrame: start } };
+  return start === null
+    ? kept
+    : { ...kept, video: { ...NO_OPTIONS, ...kept.video, usesFirstFrame: true, firstFrame: start } };
 };
 
 export type FrameRole = "firstFrame" | "lastFrame";

@@ -11,7 +11,8 @@ import { useKeyframe, useOnce } from "../services.ts";
 import { estimateWords, overBudgetWords } from "../ui/money.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
-import { unless } from "../ui/errors.ts";
+import { errorSentence, isRefusal, unless } from "../ui/errors.ts";
+import { notify } from "../ui/notices.tsx";
 import { movesFocus } from "../ui/window-focus.ts";
 import classes from "./strip.module.css";
 
@@ -45,9 +46,9 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const canAsk = canStart && notYet === null && running === null;
-  const { estimate, isOld } = useEstimate(project, step, choices, canAsk);
+  const { estimate, isOld, refusal } = useEstimate(project, step, choices, canAsk);
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
-  const problem = notYet ?? (estimate && starting.error === null ? overBudgetWords(estimate) : null);
+  const problem = notYet ?? (starting.error === null ? (refusal ?? (estimate && overBudgetWords(estimate))) : null);
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   const again = latest === null ? (props.isOwn ? "Generate its own" : "Generate") : "Generate again";
   const words = props.isUnsaved ? "Save and generate" : again;
@@ -96,7 +97,7 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
           {estimate && estimateWords(estimate)}
         </Text>
       </Group>
-      <Text size="sm" id={`problem-${step}`} hidden={!problem}>
+      <Text size="sm" mt={6} id={`problem-${step}`} hidden={!problem}>
         {problem}
       </Text>
     </div>
@@ -106,15 +107,15 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
 const AFTER_TYPING_MS = 400;
 
 /**
- * What a start would cost. Null while that is not known, not wanted or refused: then the form or the start itself says why. `isOld`: it is
- * that of the settings before.
+ * What a start would cost. Null while that is not known, not wanted or refused; `refusal` says why the input would be refused. `isOld`: it
+ * is that of the settings before.
  */
 function useEstimate(
   project: ProjectWithPredictions,
   step: Step,
   choices: Choices,
   isWanted: boolean,
-): { estimate: Estimate | null; isOld: boolean } {
+): { estimate: Estimate | null; isOld: boolean; refusal: string | null } {
   const keyframe = useKeyframe();
   const { projectId, updatedAt, takes } = project;
   const isSeen = useDocumentVisibility() === "visible";
@@ -126,7 +127,7 @@ function useEstimate(
     takes["last-frame"]?.predictionId,
   ]);
   const [settled] = useDebouncedValue(asked, AFTER_TYPING_MS);
-  const { data, isError, isPlaceholderData } = useQuery({
+  const { data, error, isPlaceholderData } = useQuery({
     queryKey: ["estimate", projectId, step, asked],
     queryFn: ({ signal }) => keyframe.estimate<Step>(step, { projectId, ...choices } as StepBody[Step], { signal }), // as in a start
     enabled: isWanted && isSeen && settled === asked,
@@ -134,7 +135,12 @@ function useEstimate(
     staleTime: 60_000,
     placeholderData: keepPreviousData,
   });
-  return { estimate: isWanted && !isError ? (data ?? null) : null, isOld: isPlaceholderData };
+  const isRefused = isWanted && isRefusal(error, "invalid_request", "unsupported_input");
+  return {
+    estimate: isWanted && error === null ? (data ?? null) : null,
+    isOld: isPlaceholderData,
+    refusal: isRefused ? errorSentence(error) : null,
+  };
 }
 
 /**
@@ -151,11 +157,14 @@ export function useStartStep(projectId: string, step: Step, latest: Prediction |
       return keyframe.generate<Step>(step, { projectId, ...choices } as StepBody[Step], once);
     },
     // Also while the project cannot be read again: it runs, and is paid for.
-    (prediction) =>
+    (prediction) => {
       queries.setQueryData<ProjectWithPredictions>(
         projectKey(projectId),
         (known) => known && { ...known, predictions: { ...known.predictions, [step]: prediction } },
-      ),
+      );
+      const { length } = prediction.predictions ?? [];
+      if (length > 1) notify(`${length} takes started. The history has each, to choose one.`);
+    },
     mutationKey,
   );
   const isStarting = useIsMutating({ mutationKey }) > 0;

@@ -1,9 +1,11 @@
-import { Box, Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
+import { Box, Group, NativeSelect, type NativeSelectProps, Text, VisuallyHidden } from "@mantine/core";
 import { useDidUpdate, useDisclosure, useId, usePrevious, useWindowEvent } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import type { Project, ProjectWithPredictions } from "../../../client/index.ts";
+import { useElements } from "../queries/element-queries.ts";
+import { useFilm } from "../queries/film-queries.ts";
 import { readAgain } from "../queries/query-client.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
@@ -73,6 +75,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
         <Box flex="1 1 400px" miw={0}>
           <TextsPanel state={texts}>
             <AspectRatio project={project} />
+            <Cast project={project} />
           </TextsPanel>
         </Box>
         <ReferenceImage project={project} />
@@ -137,7 +140,6 @@ function StatusAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predicti
 
 /** The aspect ratio of all steps of a project: a choice of those that its models take. */
 function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project }) {
-  const id = useId();
   const models = useModels();
   const change = useChangeProject(projectId);
   const offered = Object.values(models).flatMap((ofStep) =>
@@ -147,18 +149,63 @@ function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project
     (one, other) => widthOf(other) - widthOf(one),
   );
   return (
+    <SmallSelect
+      label="Aspect ratio"
+      w={84}
+      data={ratios}
+      value={change.isPending ? (change.variables.change.aspectRatio ?? aspectRatio) : aspectRatio}
+      error={change.error}
+      onChoose={(value) => change.mutate({ change: { aspectRatio: value } })}
+    />
+  );
+}
+
+/** Whether a shot is made with the cast of its film, or only with those that its prompt names. Nothing where there is no cast. */
+function Cast({ project: { projectId, filmId, elementIds } }: { project: Project }) {
+  const { data: film } = useFilm(filmId);
+  const ofFilm = film?.elementIds ?? [];
+  const { data: elements = [] } = useElements(ofFilm.length > 0);
+  const change = useChangeProject(projectId);
+  if (ofFilm.length === 0) return null;
+  const names = ofFilm.flatMap((id) => elements.find(({ elementId }) => elementId === id)?.name ?? []);
+  return (
+    <SmallSelect
+      label="Cast"
+      w={140}
+      data={[
+        { value: "film", label: names.join(", ") },
+        { value: "named", label: "Only by @name" },
+        ...(elementIds?.length ? [{ value: "own", label: `${elementIds.length} of its own` }] : []),
+      ]}
+      value={elementIds === null ? "film" : elementIds.length === 0 ? "named" : "own"}
+      error={change.error}
+      onChoose={(value) => value !== "own" && change.mutate({ change: { elementIds: value === "film" ? null : [] } })}
+    />
+  );
+}
+
+type SmallSelectProps = {
+  label: string;
+  w: number;
+  data: NonNullable<NativeSelectProps["data"]>;
+  value: string;
+  error: unknown;
+  onChoose: (value: string) => void;
+};
+
+function SmallSelect({ label, error, onChoose, ...select }: SmallSelectProps) {
+  const id = useId();
+  return (
     <Group gap={6} wrap="nowrap">
       <Text component="label" htmlFor={id} size="sm">
-        Aspect ratio
+        {label}
       </Text>
       <NativeSelect
+        {...select}
         id={id}
         size="xs"
-        w={84}
-        data={ratios}
-        value={change.isPending ? (change.variables.change.aspectRatio ?? aspectRatio) : aspectRatio}
-        error={change.error === null ? undefined : errorSentence(change.error)}
-        onChange={({ currentTarget: { value } }) => change.mutate({ change: { aspectRatio: value } })}
+        error={error === null ? undefined : errorSentence(error)}
+        onChange={({ currentTarget: { value } }) => onChoose(value)}
       />
     </Group>
   );

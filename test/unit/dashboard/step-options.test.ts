@@ -4,6 +4,7 @@ import {
   choicesOf,
   controlName,
   forcedValues,
+  forNextShot,
   type Given,
   maxReferences,
   modelOf,
@@ -237,4 +238,11 @@ test("inputs of which the present model takes less → the rest is set, and what
   });
   const { leftOut } = optionsOf({ ...made, model: "maker/model" }, undefined, String, "A pier", {});
   expect(leftOut).toEqual([]);
+});
+
+test("the shot before had a video without a first frame → the next one starts on the picture that was chosen for it", () => {
+  const before = { video: options({ usesFirstFrame: false, model: "maker/model", prompt: "At night" }) };
+  const { video } = forNextShot(before, "projects/end.png");
+  expect(video).toEqual(options({ model: "maker/model", firstFrame: "projects/end.png" }));
+  expect(forNextShot(before).video?.usesFirstFrame).toBe(false);
 });
