@@ -19,7 +19,14 @@ let credits: Running;
 beforeAll(async () => {
   stripe = await startStripe();
   // As the platform does, but with the packages of node_modules: nothing is downloaded.
-  const args = ["run", "-A", "--cached-only", "--node-modules-dir=manual", "examples/stripe-credits/index.ts"];
+  const args = [
+    "run",
+    "-A",
+    "--cached-only",
+    "--no-lock",
+    "--node-modules-dir=manual",
+    "examples/stripe-credits/index.ts",
+  ];
   credits = runProgram(Deno.execPath(), args, {
     DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
     SUPABASE_URL: stack.url,
