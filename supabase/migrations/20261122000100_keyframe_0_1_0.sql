@@ -5461,7 +5461,8 @@ declare
 begin
   if code = 'balance_exhausted' then
     perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credit_id, b.available_micros, 'estimateMicros', most_micros)
-    from keyframe_private.balance_of(owner) b;
+    from keyframe_private.balance_of(owner) b
+    where b.available_micros < most_micros; -- credit may have come since
   end if;
   for budget in
     select b.*, case b.scope when 'owner' then owner end as owner_id
@@ -5857,6 +5858,7 @@ create table keyframe_private.credits (
     case when kind in ('grant', 'purchase') then micros > 0 when kind in ('refund', 'expiry') then micros < 0 else micros <> 0 end),
   constraint amount_is_exact_in_json check (micros between -9007199254740991 and 9007199254740991),
   constraint key_has_1_to_255_visible_characters check (key ~ '^[\x21-\x7e]{1,255}$'),
+  constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
 comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';

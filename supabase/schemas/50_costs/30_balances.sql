@@ -14,6 +14,7 @@ create table keyframe_private.credits (
     case when kind in ('grant', 'purchase') then micros > 0 when kind in ('refund', 'expiry') then micros < 0 else micros <> 0 end),
   constraint amount_is_exact_in_json check (micros between -9007199254740991 and 9007199254740991),
   constraint key_has_1_to_255_visible_characters check (key ~ '^[\x21-\x7e]{1,255}$'),
+  constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
 comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';

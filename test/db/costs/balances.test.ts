@@ -84,6 +84,13 @@ describe("a balance", () => {
     expect(await estimate()).toMatchObject({ withinBudget: true });
   });
 
+  test("credit arrives between a refusal and its event → no event about a balance that covers the start", async () => {
+    await grant(1);
+    const hint = JSON.stringify({ availableMicros: 0, estimateMicros: FRAME });
+    await db.sql`select keyframe_private.note_exhausted(${world.owner}, 'balance_exhausted', ${hint})`;
+    expect(await events("balance.exhausted")).toEqual([]);
+  });
+
   test("several starts in one transaction, more than it covers → the first ones only", async () => {
     await grant(2);
     await db.sql.begin(async (sql) => {
@@ -213,6 +220,13 @@ describe("credits", () => {
     ] as const)
       expect((await refusalOf(addCredit(micros, kind))).constraint).toBe("sign_is_that_of_the_kind");
     expect((await refusalOf(addCredit(1, "gift"))).constraint).toBe("kind_is_known");
+  });
+
+  test("the key that opens a balance, by another credit → refused", async () => {
+    await succeed((await submitted()).id);
+    expect((await refusalOf(grant(2, "opening"))).constraint).toBe("key_opening_is_that_of_the_first_adjustment");
+    await grant(2);
+    expect(await balance()).toEqual({ available: 2, held: 0 });
   });
 
   test("the same first credit twenty times at once → one credit, and what was settled before is taken off once", async () => {
