@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { createRandom } from "../../../lab/chaos/random.ts";
 import { claim, providerSays, readRow, retryLater } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { addWorld, useWorld, seedSubmit, type World } from "../../support/database/predictions.ts";
+import { addWorld, seedSubmit, useWorld, type World } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { start, type Wanted } from "../../support/database/user.ts";
 
