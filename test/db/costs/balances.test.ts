@@ -254,11 +254,22 @@ describe("balance.low", () => {
     expect(await events("balance.low")).toEqual([low(1), low(1)]);
   });
 
+  test("of two credits at once, the earlier one is committed after an event → the next event comes", async () => {
+    await db.sql`update keyframe_private.settings set balance_low_micros = ${10 * FRAME}`;
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.add_credit(${world.owner}, ${FRAME}, 'grant', 'earlier')`;
+      await grant(1);
+      await start(db, world);
+    });
+    await start(db, world);
+    expect(await events("balance.low")).toHaveLength(2);
+  });
+
   test("while another transaction writes it → the start does not wait", async () => {
     await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
     await grant(2);
     await db.sql.begin(async (open) => {
-      await open`select keyframe_private.note_balance(${world.owner}, 'balance.low', b.credit_id, 0, 'thresholdMicros', 0)
+      await open`select keyframe_private.note_balance(${world.owner}, 'balance.low', b.credits, 0, 'thresholdMicros', 0)
         from keyframe_private.balance_of(${world.owner}) b`;
       await start(db, world);
     });
