@@ -19,34 +19,27 @@ export async function creditOf(event: Stripe.Event, stripe: Stripe): Promise<Cre
   switch (event.type) {
     case "checkout.session.completed":
     case "checkout.session.async_payment_succeeded": {
-      const { payment_status, payment_intent, amount_total } = event.data.object;
+      const { payment_status, payment_intent, amount_total, currency } = event.data.object;
       if (payment_status !== "paid" || payment_intent === null) return null;
-      const id = idOf(payment_intent);
-      return await credit("purchase", `payment:${id}`, id, amount_total ?? 0, stripe);
+      const what = `payment:${idOf(payment_intent)}`;
+      return await credit("purchase", what, payment_intent, amount_total ?? 0, currency, stripe);
     }
-    case "charge.refunded": {
-      const { id, payment_intent, amount_refunded } = event.data.object;
-      // A charge names all its refunds so far; the event, what they were before it.
-      const before = event.data.previous_attributes?.amount_refunded ?? 0;
-      return await credit(
-        "refund",
-        `refund:${id}:${amount_refunded}`,
-        payment_intent,
-        before - amount_refunded,
-        stripe,
-      );
+    // Not charge.refunded: it has the sum of all refunds, which is the same again when one that failed is made again.
+    case "refund.created": {
+      const { id, payment_intent, amount, currency } = event.data.object;
+      return await credit("refund", `refund:${id}`, payment_intent, -amount, currency, stripe);
     }
     case "refund.failed": {
-      const { id, payment_intent, amount } = event.data.object;
-      return await credit("adjustment", `refund-failed:${id}`, payment_intent, amount, stripe);
+      const { id, payment_intent, amount, currency } = event.data.object;
+      return await credit("adjustment", `refund-failed:${id}`, payment_intent, amount, currency, stripe);
     }
     case "charge.dispute.funds_withdrawn": {
-      const { id, payment_intent, amount } = event.data.object;
-      return await credit("refund", `dispute:${id}`, payment_intent, -amount, stripe);
+      const { id, payment_intent, amount, currency } = event.data.object;
+      return await credit("refund", `dispute:${id}`, payment_intent, -amount, currency, stripe);
     }
     case "charge.dispute.funds_reinstated": {
-      const { id, payment_intent, amount } = event.data.object;
-      return await credit("adjustment", `dispute-won:${id}`, payment_intent, amount, stripe);
+      const { id, payment_intent, amount, currency } = event.data.object;
+      return await credit("adjustment", `dispute-won:${id}`, payment_intent, amount, currency, stripe);
     }
     default:
       return null;
@@ -55,11 +48,23 @@ export async function creditOf(event: Stripe.Event, stripe: Stripe): Promise<Cre
 
 type Payment = string | { id: string } | null;
 
-async function credit(kind: Credit["kind"], what: string, payment: Payment, cents: number, stripe: Stripe) {
-  if (payment === null) return null;
-  const { metadata, currency } = await stripe.paymentIntents.retrieve(idOf(payment));
+async function credit(
+  kind: Credit["kind"],
+  what: string,
+  payment: Payment,
+  cents: number,
+  currency: string | null,
+  stripe: Stripe,
+) {
+  if (payment === null || cents === 0) return null;
+  const { metadata } = await stripe.paymentIntents.retrieve(idOf(payment));
   const userId = metadata.keyframe_user;
-  if (userId === undefined || currency !== "usd" || cents === 0) return null;
+  if (userId === undefined) return null;
+  if (currency !== "usd") {
+    // The amount of a dispute can be in the currency of the card.
+    console.error(`${what} is in ${currency}: add the credit of ${userId} by hand.`);
+    return null;
+  }
   return { userId, key: `stripe:${what}`, kind, amountMicros: cents * MICROS_OF_A_CENT };
 }
 

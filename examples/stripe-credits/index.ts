@@ -21,6 +21,8 @@ const stripe = new Stripe(given("STRIPE_SECRET_KEY"), {
   host: api.hostname,
   port: api.port || (api.protocol === "https:" ? 443 : 80),
   protocol: api.protocol === "https:" ? "https" : "http",
+  timeout: 5_000, // twice: Stripe waits for the answer to its event
+  maxNetworkRetries: 1,
 });
 const signatures = Stripe.createSubtleCryptoProvider();
 const { auth } = createClient(platformUrl, secretKey, { auth: { persistSession: false } });
@@ -51,6 +53,7 @@ async function checkout(request: Request, body: string): Promise<Response> {
   if (cents === undefined) return answer(422, `Send {"cents":N}, where N is one of ${PACKS.join(", ")}.`);
   const session = await stripe.checkout.sessions.create({
     mode: "payment",
+    adaptive_pricing: { enabled: false }, // paid in dollars
     line_items: [
       { quantity: 1, price_data: { currency: "usd", unit_amount: cents, product_data: { name: "Film credit" } } },
     ],
@@ -100,7 +103,7 @@ async function read(request: Request): Promise<string | null> {
 
 function answer(status: number, error?: string, body?: object): Response {
   const headers = {
-    "access-control-allow-origin": appUrl,
+    "access-control-allow-origin": new URL(appUrl).origin,
     "access-control-allow-headers": "authorization, content-type, apikey, x-client-info",
   };
   return new Response(status === 204 ? null : JSON.stringify(body ?? { error }), {

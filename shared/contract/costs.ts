@@ -39,6 +39,7 @@ const addedCredit = {
   key: z
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, "Must have 1 to 255 visible ASCII characters.")
+    .refine((key) => key !== "opening", "Must not be opening: Keyframe's own adjustment has this key.")
     .meta({
       description: "Adding the same key again adds nothing, for good. Use the id of the payment or the refund.",
     }),

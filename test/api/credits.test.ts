@@ -87,6 +87,7 @@ describe("credit of", () => {
     [{ amountMicros: 1_000_000_000_001 }, "amountMicros"],
     [{ kind: "gift" }, "kind"],
     [{ key: "two words" }, "key"],
+    [{ key: "opening", kind: "adjustment" }, "key"],
     [{ note: "x".repeat(501) }, "note"],
   ])("a server with %j → 400 that names %s", async (change, path) => {
     const { status, error } = await add({ ...purchase(1), ...change });

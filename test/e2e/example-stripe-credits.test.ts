@@ -31,7 +31,7 @@ beforeAll(async () => {
     DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
     SUPABASE_URL: stack.url,
     SUPABASE_SECRET_KEYS: JSON.stringify({ default: stack.secretKey }),
-    APP_URL: "http://app.test",
+    APP_URL: "http://app.test/credit",
     STRIPE_SECRET_KEY: STRIPE_KEY,
     STRIPE_WEBHOOK_SECRET,
     STRIPE_API_URL: stripe.url,
@@ -53,11 +53,13 @@ const balanceOf = async (maker: FilmMaker) =>
 /** What Stripe sends when a checkout of 20 dollars is paid, and its payment intent. */
 function paid(userId: string) {
   const payment_intent = stripe.addIntent({ keyframe_user: userId });
-  const session = { object: "checkout.session", payment_status: "paid", payment_intent, amount_total: 2_000 };
+  const session = {
+    ...{ object: "checkout.session", payment_status: "paid", payment_intent, amount_total: 2_000, currency: "usd" },
+  };
   return { payment_intent, session };
 }
-const charge = (payment_intent: string, amount_refunded: number) => ({
-  ...{ id: `ch_${payment_intent}`, object: "charge", payment_intent, amount: 2_000, amount_refunded },
+const refund = (payment_intent: string, amount: number, number = 1) => ({
+  ...{ id: `re_${number}_${payment_intent}`, object: "refund", payment_intent, amount, currency: "usd" },
 });
 
 describe.concurrent("a user who buys credit", () => {
@@ -75,6 +77,8 @@ describe.concurrent("a user who buys credit", () => {
     expect(z.object({ url: z.url() }).parse(await answer.json()).url).toContain("checkout.stripe.com");
     const form = stripe.sessions.find((each) => each.get("payment_intent_data[metadata][keyframe_user]") === userId);
     expect(form?.get("line_items[0][price_data][unit_amount]")).toBe("2000");
+    expect(form?.get("adaptive_pricing[enabled]")).toBe("false"); // paid in dollars, whatever the account's setting
+    expect(answer.headers.get("access-control-allow-origin")).toBe("http://app.test");
   });
 
   test("paid, ten times at once and again as another event → the credit once", async () => {
@@ -98,25 +102,36 @@ describe.concurrent("a user who buys credit", () => {
     expect(await balanceOf(maker)).toBe(20_000_000);
   });
 
-  test("two refunds in parts, doubled and before the payment → what is left; a failed refund comes back", async () => {
+  test("two refunds in parts, doubled and before the payment → what is left", async () => {
     const maker = await newFilmMaker(stack);
     const { session, payment_intent } = paid(maker.userId);
-    const second = () => send("charge.refunded", charge(payment_intent, 2_000), { previous: { amount_refunded: 500 } });
+    const second = () => send("refund.created", refund(payment_intent, 1_500, 2));
     expect(await second()).toBe(204);
     expect(await balanceOf(maker)).toBe(-15_000_000);
     expect(await send("checkout.session.completed", session)).toBe(204);
-    expect(await send("charge.refunded", charge(payment_intent, 500), { previous: { amount_refunded: 0 } })).toBe(204);
+    expect(await send("refund.created", refund(payment_intent, 500))).toBe(204);
     expect(await second()).toBe(204);
     expect(await balanceOf(maker)).toBe(0);
-    const failed = { id: `re_${payment_intent}`, object: "refund", payment_intent, amount: 500 };
-    expect(await send("refund.failed", failed)).toBe(204);
-    expect(await balanceOf(maker)).toBe(5_000_000);
+  });
+
+  test("a refund fails and is made again → taken away, brought back, taken away", async () => {
+    const maker = await newFilmMaker(stack);
+    const { session, payment_intent } = paid(maker.userId);
+    await send("checkout.session.completed", session);
+    for (const [type, number, dollars] of [
+      ["refund.created", 1, 15],
+      ["refund.failed", 1, 20],
+      ["refund.created", 2, 15],
+    ] as const) {
+      expect(await send(type, refund(payment_intent, 500, number))).toBe(204);
+      expect(await balanceOf(maker)).toBe(dollars * 1_000_000);
+    }
   });
 
   test("a dispute takes the money, one that is won brings it back; an inquiry moves nothing", async () => {
     const maker = await newFilmMaker(stack);
     const { session, payment_intent } = paid(maker.userId);
-    const dispute = { id: `dp_${payment_intent}`, object: "dispute", payment_intent, amount: 2_000 };
+    const dispute = { id: `dp_${payment_intent}`, object: "dispute", payment_intent, amount: 2_000, currency: "usd" };
     await send("checkout.session.completed", session);
     expect(await send("charge.dispute.created", { ...dispute, status: "warning_needs_response" })).toBe(204);
     expect(await balanceOf(maker)).toBe(20_000_000);
@@ -131,7 +146,7 @@ describe.concurrent("a user who buys credit", () => {
     const { session, payment_intent } = paid(one.userId);
     await send("checkout.session.completed", session);
     await sql`delete from auth.users where id in (${one.userId}, ${other.userId})`;
-    expect(await send("charge.refunded", charge(payment_intent, 2_000))).toBe(204);
+    expect(await send("refund.created", refund(payment_intent, 2_000))).toBe(204);
     const rows = await sql`select micros::int from keyframe_private.credits where owner_id = ${one.userId} order by id`;
     expect(rows.map(({ micros }) => micros)).toEqual([20_000_000, -20_000_000]);
     expect(await send("checkout.session.completed", paid(other.userId).session)).toBe(204);
@@ -151,13 +166,17 @@ describe.concurrent("a user who buys credit", () => {
     expect(await balanceOf(maker)).toBeNull();
   });
 
-  test("a payment of something else, or in another currency → no credit", async () => {
+  test("a payment of something else → no credit; one in another currency, and such a dispute → named in the log", async () => {
     const maker = await newFilmMaker(stack);
-    const { session } = paid(maker.userId);
-    const euros = stripe.addIntent({ keyframe_user: maker.userId }, "eur");
-    for (const payment_intent of [stripe.addIntent({}), euros])
-      expect(await send("checkout.session.completed", { ...session, payment_intent })).toBe(204);
+    const { session, payment_intent } = paid(maker.userId);
+    const other = { ...session, payment_intent: stripe.addIntent({}) };
+    expect(await send("checkout.session.completed", other)).toBe(204);
+    expect(await send("checkout.session.completed", { ...session, currency: "jpy" })).toBe(204);
+    const dispute = { id: `dp_${payment_intent}`, object: "dispute", payment_intent, amount: 2_000, currency: "eur" };
+    expect(await send("charge.dispute.funds_withdrawn", dispute)).toBe(204);
     expect(await balanceOf(maker)).toBeNull();
+    for (const what of [`payment:${payment_intent} is in jpy`, `dispute:dp_${payment_intent} is in eur`])
+      expect(credits.output()).toContain(what);
   });
 });
 
@@ -169,4 +188,11 @@ test("Stripe's API is away → 503 and no credit; the event sent again brings it
   stripe.state.away = false;
   expect(await send("checkout.session.completed", session)).toBe(204);
   expect(await balanceOf(maker)).toBe(20_000_000);
+});
+
+test("Stripe's API does not answer → 503 soon, so that Stripe sends the event again", async () => {
+  const maker = await newFilmMaker(stack);
+  stripe.state.hangs = true;
+  expect(await send("checkout.session.completed", paid(maker.userId).session)).toBe(503);
+  stripe.state.hangs = false;
 });

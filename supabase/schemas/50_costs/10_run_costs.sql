@@ -205,8 +205,9 @@ declare
   budget record;
 begin
   if code = 'balance_exhausted' then
-    perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credit_id, b.available_micros, 'estimateMicros', most_micros)
-    from keyframe_private.balance_of(owner) b;
+    perform keyframe_private.note_balance(owner, 'balance.exhausted', b.credits, b.available_micros, 'estimateMicros', most_micros)
+    from keyframe_private.balance_of(owner) b
+    where b.available_micros < most_micros; -- credit may have come since
   end if;
   for budget in
     select b.*, case b.scope when 'owner' then owner end as owner_id

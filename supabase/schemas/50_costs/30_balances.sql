@@ -14,6 +14,7 @@ create table keyframe_private.credits (
     case when kind in ('grant', 'purchase') then micros > 0 when kind in ('refund', 'expiry') then micros < 0 else micros <> 0 end),
   constraint amount_is_exact_in_json check (micros between -9007199254740991 and 9007199254740991),
   constraint key_has_1_to_255_visible_characters check (key ~ '^[\x21-\x7e]{1,255}$'),
+  constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
 comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';
@@ -29,42 +30,42 @@ create table keyframe_private.balance_notes (
   id bigint generated always as identity primary key,
   owner_id uuid not null,
   type text not null,
-  credit_id bigint not null,
+  credits bigint not null,
   noted_at timestamptz not null default now(),
-  constraint once_after_a_credit unique (owner_id, type, credit_id)
+  constraint once_after_a_credit unique (owner_id, type, credits)
 );
 comment on table keyframe_private.balance_notes is 'The events balance.low and balance.exhausted that were written: each once after a credit.';
 comment on column keyframe_private.balance_notes.owner_id is 'Whose balance it is.';
 comment on column keyframe_private.balance_notes.type is 'balance.low or balance.exhausted.';
-comment on column keyframe_private.balance_notes.credit_id is 'The newest row of credits that added something; 0: none.';
+comment on column keyframe_private.balance_notes.credits is 'How many rows of credits had added something. Not the newest: of two at once, the earlier one may be committed later.';
 comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
 
 -- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is
 -- planned at each start.
 create function keyframe_private.balance_of(
-  owner uuid, out available_micros bigint, out held_micros bigint, out credit_id bigint, out low_micros bigint)
+  owner uuid, out available_micros bigint, out held_micros bigint, out credits bigint, out low_micros bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
   credited numeric;
 begin
-  select sum(c.micros), max(c.id) filter (where c.micros > 0) into credited, credit_id
+  select sum(c.micros), count(*) filter (where c.micros > 0) into credited, credits
   from keyframe_private.credits c where c.owner_id = owner;
   if credited is null then
-    select 0, 0, 0, s.balance_low_micros into available_micros, held_micros, credit_id, low_micros
+    select 0, 0, 0, s.balance_low_micros into available_micros, held_micros, credits, low_micros
     from keyframe_private.settings s where s.prepaid_by_default;
     return;
   end if;
   select -- what JSON holds exactly
     greatest(-9007199254740991, least(9007199254740991, credited - coalesce(sum(c.held + c.ended), 0))),
-    least(9007199254740991, coalesce(sum(c.held), 0)), coalesce(credit_id, 0), (select s.balance_low_micros from keyframe_private.settings s)
-  into available_micros, held_micros, credit_id, low_micros
+    least(9007199254740991, coalesce(sum(c.held), 0)), credits, (select s.balance_low_micros from keyframe_private.settings s)
+  into available_micros, held_micros, credits, low_micros
   from (
     select o.held_micros as held, o.settled_micros + o.unknown_micros as ended from keyframe_private.owner_costs o where o.owner_id = owner
     union all
     select d.held_charge_micros, d.settled_charge_micros + d.unknown_charge_micros
     from keyframe_private.daily_costs d where d.owner_id = owner and not d.is_merged) c;
 end $$;
-comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved of them; the newest credit that added something, and what counts as low.';
+comment on function keyframe_private.balance_of is 'What is left of an owner''s credits and what is reserved of them; how many of them added something, and what counts as low.';
 
 create function keyframe_private.balance_json(owner uuid)
 returns json language plpgsql stable set search_path = '' as $$
@@ -75,15 +76,15 @@ begin
 end $$;
 comment on function keyframe_private.balance_json is 'The balance as in the API; null without one.';
 
-create function keyframe_private.note_balance(owner uuid, type text, credit bigint, available_micros bigint, name text, micros bigint)
+create function keyframe_private.note_balance(owner uuid, type text, credits bigint, available_micros bigint, name text, micros bigint)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   if exists (
-      select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credit_id = credit)
+      select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credits = note_balance.credits)
     or not keyframe_private.take_lock(note_balance.type, owner, waits => false) then
     return;
   end if;
-  insert into keyframe_private.balance_notes (owner_id, type, credit_id) values (owner, note_balance.type, credit) on conflict do nothing;
+  insert into keyframe_private.balance_notes (owner_id, type, credits) values (owner, note_balance.type, note_balance.credits) on conflict do nothing;
   if found then
     perform keyframe_private.emit_event(note_balance.type, owner, null, null, now(),
       jsonb_build_object('ownerId', owner, 'availableMicros', available_micros, name, micros));
@@ -108,7 +109,7 @@ begin
       jsonb_build_object('availableMicros', balance.available_micros, 'estimateMicros', most_micros)::text);
   elsif is_start and balance.available_micros - most_micros < balance.low_micros then
     perform keyframe_private.note_balance(
-      owner, 'balance.low', balance.credit_id, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
+      owner, 'balance.low', balance.credits, balance.available_micros - most_micros, 'thresholdMicros', balance.low_micros);
   end if;
 end $$;
 comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
@@ -137,7 +138,7 @@ declare
   b constant record := keyframe_private.balance_of(new.owner_id);
 begin
   if b.available_micros < b.low_micros then
-    perform keyframe_private.note_balance(new.owner_id, 'balance.low', b.credit_id, b.available_micros, 'thresholdMicros', b.low_micros);
+    perform keyframe_private.note_balance(new.owner_id, 'balance.low', b.credits, b.available_micros, 'thresholdMicros', b.low_micros);
   end if;
   return null;
 end $$;

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { createRandom } from "../../../lab/chaos/random.ts";
 import { claim, providerSays, readRow, retryLater } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { addWorld, useWorld, seedSubmit, type World } from "../../support/database/predictions.ts";
+import { addWorld, seedSubmit, useWorld, type World } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { start, type Wanted } from "../../support/database/user.ts";
 
@@ -82,6 +82,13 @@ describe("a balance", () => {
     expect(await estimate()).toMatchObject({ balance: { availableMicros: FRAME / 2 }, withinBudget: false });
     await grant(1);
     expect(await estimate()).toMatchObject({ withinBudget: true });
+  });
+
+  test("credit arrives between a refusal and its event → no event about a balance that covers the start", async () => {
+    await grant(1);
+    const hint = JSON.stringify({ availableMicros: 0, estimateMicros: FRAME });
+    await db.sql`select keyframe_private.note_exhausted(${world.owner}, 'balance_exhausted', ${hint})`;
+    expect(await events("balance.exhausted")).toEqual([]);
   });
 
   test("several starts in one transaction, more than it covers → the first ones only", async () => {
@@ -215,6 +222,13 @@ describe("credits", () => {
     expect((await refusalOf(addCredit(1, "gift"))).constraint).toBe("kind_is_known");
   });
 
+  test("the key that opens a balance, by another credit → refused", async () => {
+    await succeed((await submitted()).id);
+    expect((await refusalOf(grant(2, "opening"))).constraint).toBe("key_opening_is_that_of_the_first_adjustment");
+    await grant(2);
+    expect(await balance()).toEqual({ available: 2, held: 0 });
+  });
+
   test("the same first credit twenty times at once → one credit, and what was settled before is taken off once", async () => {
     await succeed((await submitted()).id);
     await Promise.all(Array.from({ length: 20 }, () => grant(2, "welcome")));
@@ -240,11 +254,22 @@ describe("balance.low", () => {
     expect(await events("balance.low")).toEqual([low(1), low(1)]);
   });
 
+  test("of two credits at once, the earlier one is committed after an event → the next event comes", async () => {
+    await db.sql`update keyframe_private.settings set balance_low_micros = ${10 * FRAME}`;
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.add_credit(${world.owner}, ${FRAME}, 'grant', 'earlier')`;
+      await grant(1);
+      await start(db, world);
+    });
+    await start(db, world);
+    expect(await events("balance.low")).toHaveLength(2);
+  });
+
   test("while another transaction writes it → the start does not wait", async () => {
     await db.sql`update keyframe_private.settings set balance_low_micros = ${2 * FRAME}`;
     await grant(2);
     await db.sql.begin(async (open) => {
-      await open`select keyframe_private.note_balance(${world.owner}, 'balance.low', b.credit_id, 0, 'thresholdMicros', 0)
+      await open`select keyframe_private.note_balance(${world.owner}, 'balance.low', b.credits, 0, 'thresholdMicros', 0)
         from keyframe_private.balance_of(${world.owner}) b`;
       await start(db, world);
     });

@@ -6,18 +6,18 @@ export const STRIPE_WEBHOOK_SECRET = "whsec_of_a_test";
 
 /**
  * Answers as Stripe's API does, as far as examples/stripe-credits meets it: a checkout session, whose payment intent then keeps its
- * metadata; a key, and ids that exist. `away` answers 500, as in an outage.
+ * metadata; a key, and ids that exist. `away` answers 500, as in an outage; `hangs` does not answer.
  */
 export async function startStripe() {
-  const intents = new Map<string, { id: string; object: string; currency: string; metadata: Record<string, string> }>();
+  const intents = new Map<string, { id: string; object: string; metadata: Record<string, string> }>();
   const sessions: URLSearchParams[] = [];
-  const state = { away: false };
+  const state = { away: false, hangs: false };
   const refuse = (status: number, type: string, message: string) =>
     Response.json({ error: { type, message } }, { status });
 
-  const addIntent = (metadata: Record<string, string>, currency = "usd") => {
+  const addIntent = (metadata: Record<string, string>) => {
     const id = `pi_${crypto.randomUUID().replaceAll("-", "")}`;
-    intents.set(id, { id, object: "payment_intent", currency, metadata });
+    intents.set(id, { id, object: "payment_intent", metadata });
     return id;
   };
 
@@ -26,6 +26,7 @@ export async function startStripe() {
     if (request.headers.get("authorization") !== `Bearer ${STRIPE_KEY}`)
       return refuse(401, "invalid_request_error", "Invalid API Key provided.");
     if (state.away) return refuse(500, "api_error", "Something went wrong on Stripe's end.");
+    if (state.hangs) await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
     if (request.method === "POST" && pathname === "/v1/checkout/sessions") {
       sessions.push(new URLSearchParams(await request.text()));
       const id = `cs_test_${sessions.length}`;
@@ -52,10 +53,9 @@ let lastEvent = 0;
 export async function signedEvent(
   type: string,
   object: object,
-  { previous = {}, secret = STRIPE_WEBHOOK_SECRET, at = new Date(), id = `evt_${++lastEvent}` } = {},
+  { secret = STRIPE_WEBHOOK_SECRET, at = new Date(), id = `evt_${++lastEvent}` } = {},
 ) {
-  const data = { object, previous_attributes: previous };
-  const payload = JSON.stringify({ id, object: "event", api_version: Stripe.API_VERSION, type, data });
+  const payload = JSON.stringify({ id, object: "event", api_version: Stripe.API_VERSION, type, data: { object } });
   const timestamp = Math.floor(at.getTime() / 1000);
   const cryptoProvider = Stripe.createSubtleCryptoProvider();
   const header = await Stripe.webhooks.generateTestHeaderStringAsync({ payload, secret, timestamp, cryptoProvider });
