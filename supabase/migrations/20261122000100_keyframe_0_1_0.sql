@@ -3978,8 +3978,9 @@ begin
     'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for whoever asked for it. Ask for an estimate with a new one.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
+  -- The hash refuses a key that a caller sent with another request.
   answer := keyframe.start_prediction(quote.project_id, quote.step, quote.asked, quote.asked_model, start_key,
-    count => quote.asked_count);
+    encode(sha256(start_key::bytea), 'hex'), quote.asked_count);
   if answer -> 'code' is not null or (answer ->> 'replayed')::boolean then
     return answer;
   end if;
