@@ -3933,7 +3933,7 @@ comment on column keyframe_private.quotes.asked_model is 'The model of the reque
 comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
 comment on column keyframe_private.quotes.input is 'The complete input that was priced, of the first take.';
 comment on column keyframe_private.quotes.model is 'The model that was priced.';
-comment on column keyframe_private.quotes.most_micros is 'The price: the most that its user can pay for the start, in micro-dollars.';
+comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
