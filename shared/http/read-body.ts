@@ -1,5 +1,5 @@
-import { ApiError } from "./errors.ts";
 import { retryAfterJitter } from "../platform/retry.ts";
+import { ApiError } from "./errors.ts";
 
 /** A body without progress for this long is refused. */
 const MAX_IDLE_MS = 10_000;
@@ -17,7 +17,10 @@ export type BodyLimits = {
 };
 
 /** Reads a body whole. Throws ApiError: payload_too_large, request_timeout, unavailable, invalid_request. */
-export type BodyReader = (request: Request, limits: BodyLimits) => Promise<Uint8Array<ArrayBuffer>>;
+export type BodyReader = (
+  message: Pick<Request, "headers" | "body">,
+  limits: BodyLimits,
+) => Promise<Uint8Array<ArrayBuffer>>;
 
 export type BodyClock = {
   /** Milliseconds of a monotonic clock. */

@@ -3954,7 +3954,7 @@ comment on column keyframe_private.quotes.asked_model is 'The model of the reque
 comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
 comment on column keyframe_private.quotes.input is 'The complete input that was priced, of the first take.';
 comment on column keyframe_private.quotes.model is 'The model that was priced.';
-comment on column keyframe_private.quotes.most_micros is 'The price: the most that its user can pay for the start, in micro-dollars.';
+comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
@@ -3999,8 +3999,9 @@ begin
     'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for whoever asked for it. Ask for an estimate with a new one.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
+  -- The hash refuses a key that a caller sent with another request.
   answer := keyframe.start_prediction(quote.project_id, quote.step, quote.asked, quote.asked_model, start_key,
-    count => quote.asked_count);
+    encode(sha256(start_key::bytea), 'hex'), quote.asked_count);
   if answer -> 'code' is not null or (answer ->> 'replayed')::boolean then
     return answer;
   end if;

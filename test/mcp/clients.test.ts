@@ -17,8 +17,9 @@ let proxy: Deno.HttpServer<Deno.NetAddr>;
 let url: string;
 beforeAll(async () => {
   if (!existsSync(BIN)) {
-    const { success, stderr } = await new Deno.Command("npm", { args: ["ci"], cwd: FOLDER }).output();
-    if (!success) throw new Error(`npm ci in ${FOLDER}: ${new TextDecoder().decode(stderr)}`);
+    // Not `npm ci`: it refuses a lock file without an optional package that its registry does not have.
+    const { success, stderr } = await new Deno.Command("npm", { args: ["install", "--no-save"], cwd: FOLDER }).output();
+    if (!success) throw new Error(`npm install in ${FOLDER}: ${new TextDecoder().decode(stderr)}`);
   }
   user = await signUp();
   // The suite sends no token.

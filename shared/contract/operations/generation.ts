@@ -215,12 +215,12 @@ export const generationOperations = {
     summary: "Start what was quoted, at its price",
     description:
       "Starts exactly what the estimate was for, or nothing. The quote is for the user and the app (OAuth client) that asked for it, for ten minutes, and for one start: when you repeat the request, within a day, the answer is the same prediction and nothing is charged again.\n\n" +
-      "`not_found` means that there is no such quote, or that it has expired; `precondition_failed` that the price, the model, the project's prompt or its frames have changed since. Estimate again. Every error of a start can come too, such as `budget_exceeded` when something else was started meanwhile.",
+      "`not_found` means that there is no such quote, or that it has expired; `precondition_failed` that the price, the model, the project's prompt or its frames have changed since. Estimate again. `idempotency_mismatch` means that another request of yours used the key `quote:` with this quoteId. Every error of a start can come too, such as `budget_exceeded` when something else was started meanwhile.",
     happensOnce: true,
     body: startQuoteBody,
     errors: [
       ...(["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", "precondition_failed"] as const),
-      ...OVER_BUDGET,
+      ...(["idempotency_mismatch", ...OVER_BUDGET] as const),
     ],
     examples: [{ summary: "At the price of its estimate", body: { quoteId, atMostMicros: 67_000 } }],
   },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type OperationId, OPERATIONS } from "../../../shared/contract/operations/index.ts";
+import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
 import { type ApiError, type Envelope, failed } from "../../../shared/http/errors.ts";
 import { invalidRequest, issueSentence } from "../api/errors.ts";

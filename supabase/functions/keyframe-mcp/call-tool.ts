@@ -2,6 +2,7 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { OperationId } from "../../../shared/contract/operations/index.ts";
 import { invalidFields } from "../api/errors.ts";
 import { type CallOperation, type From, type Outcome, refused } from "./call-operation.ts";
+import type { PictureSpace } from "./picture-space.ts";
 import { type createReadPictures, outputsOf } from "./pictures.ts";
 import { refuse, succeed } from "./results.ts";
 import { fieldsOf, TOOLS } from "./tools.ts";
@@ -37,6 +38,7 @@ export async function callTool(
   args: Record<string, unknown>,
   from: From,
   notify: Notify,
+  space: PictureSpace | undefined,
   deps: Deps,
 ): Promise<CallToolResult | undefined> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
@@ -51,7 +53,7 @@ export async function callTool(
         : await deps.callOperation(of, { ...args, ...fixed }, from);
   if (!outcome.success) return refuse(outcome.error, outcome.retryAfter);
   const files = shows ? outputsOf(outcome.data).slice(0, MAX_LINKS) : [];
-  const pictures = await deps.readPictures(files, from.authorization, from.signal);
+  const pictures = await deps.readPictures(files, from.authorization, from.signal, space);
   const { status, completedAt } = Object(outcome.data);
   const more = waits && completedAt === null ? [`It is ${status}. Call wait again with the same arguments.`] : [];
   return succeed(outcome.data, files, pictures, more);

@@ -1,5 +1,7 @@
 import { Buffer } from "node:buffer";
 import { output } from "../../../shared/contract/predictions.ts";
+import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
+import type { PictureSpace } from "./picture-space.ts";
 
 export type Shown = { name: string; output: ReturnType<typeof output.parse> };
 
@@ -24,33 +26,43 @@ export type Picture = { mimeType: string; data: string };
 const MAX_PICTURES = 4;
 const MAX_BYTES = 1024 * 1024;
 const WIDTH = 768;
+const TIMEOUT_MS = 10_000;
 
 type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
 
 /**
  * Reads the first pictures small. Storage resizes them where the project has image transformations; elsewhere a picture is read as it
- * is, if it is small enough. One that cannot be read is left out: its link stays.
+ * is, if it is small enough. One that cannot be read, or for which there is no space, is left out: its link stays.
  */
 export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) {
-  const read = async (url: string, authorization: string | null, signal: AbortSignal): Promise<Picture | null> => {
+  const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the space
+  const read = async (url: string, authorization: string | null, caller: AbortSignal): Promise<Picture | null> => {
     const headers = { accept: "image/webp,image/*", ...(authorization === null ? {} : { authorization }) };
+    const signal = AbortSignal.any([caller, AbortSignal.timeout(TIMEOUT_MS)]);
     const response = await fetch(url, { headers, signal });
     const mimeType = response.headers.get("content-type") ?? "";
-    const isPicture = response.ok && mimeType.startsWith("image/");
-    if (!isPicture || Number(response.headers.get("content-length") ?? 0) > MAX_BYTES) {
+    if (!response.ok || !mimeType.startsWith("image/")) {
       await response.body?.cancel();
       return null;
     }
-    const bytes = Buffer.from(await response.arrayBuffer());
-    return bytes.byteLength > MAX_BYTES ? null : { mimeType, data: bytes.toString("base64") };
+    const bytes = await readBody(response, { maxBytes: MAX_BYTES, maxMs: TIMEOUT_MS });
+    return { mimeType, data: Buffer.from(bytes.buffer, 0, bytes.byteLength).toString("base64") };
   };
-  return async (files: Shown[], authorization: string, signal: AbortSignal): Promise<Picture[]> => {
+  return async (
+    files: Shown[],
+    authorization: string,
+    signal: AbortSignal,
+    space: PictureSpace | undefined,
+  ): Promise<Picture[]> => {
     const images = files.filter(({ output }) => output.contentType.startsWith("image/")).slice(0, MAX_PICTURES);
     const found = images.map(async ({ output: { path, url, bytes } }) => {
+      if (!space?.take(MAX_BYTES)) return null;
       const small = `${supabaseUrl}/storage/v1/render/image/authenticated/keyframe-outputs/${path}?width=${WIDTH}&resize=contain`;
       const whole = url.startsWith(clientUrl) ? supabaseUrl + url.slice(clientUrl.length) : url;
       const resized = await read(small, authorization, signal).catch(() => null);
-      return resized ?? (bytes > MAX_BYTES ? null : await read(whole, null, signal).catch(() => null));
+      const picture = resized ?? (bytes > MAX_BYTES ? null : await read(whole, null, signal).catch(() => null));
+      space.giveBack(MAX_BYTES - Math.min(MAX_BYTES, picture?.data.length ?? 0));
+      return picture;
     });
     return (await Promise.all(found)).filter((picture) => picture !== null);
   };

@@ -103,6 +103,17 @@ describe("a quote", () => {
     },
   );
 
+  test("whose key another request has used → idempotency_mismatch, and nothing starts", async () => {
+    const [first, second] = [await quote(), await quote()];
+    const other = { project_id: world.project, step: "last-frame", idempotency_key: `quote:${first.quoteId}` };
+    await call(db, session(), "start_prediction", { ...other, request_hash: "0".repeat(64) });
+    await db.sql`
+      insert into keyframe_private.idempotency_keys (resource_id, owner_id, key, answer)
+      values (gen_random_uuid(), ${world.owner}, ${`quote:${second.quoteId}`}, '7')`; // as a recovery leaves it
+    for (const made of [first, second]) expect(await codeOf(start(made))).toBe("idempotency_mismatch");
+    expect(await started()).toMatchObject({ predictions: 1 });
+  });
+
   test("of a session, of a client, of another user → each starts its own only", async () => {
     await allow(null);
     await allow(null, "Another");
