@@ -100,6 +100,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   amount_is_exact_in_json: credit("9007199254740993, 'grant', 'k', null"),
   sign_is_that_of_the_kind: credit("-1, 'purchase', 'k', null"),
   key_has_1_to_255_visible_characters: credit("1, 'grant', '', null"),
+  key_opening_is_that_of_the_first_adjustment: credit("1, 'grant', 'opening', null"),
   note_has_at_most_500_characters: credit("1, 'grant', 'k', repeat('x', 501)"),
   owner_budgets_day_micros_check: `insert into keyframe_private.owner_budgets (owner_id, day_micros) values ($owner, -1)`,
   owner_budgets_month_micros_check: `insert into keyframe_private.owner_budgets (owner_id, month_micros) values ($owner, -1)`,
