@@ -59,7 +59,7 @@ export function filmMethods(settings: Settings) {
     delete: async (filmId: string, query: QueryOf<"deleteFilm"> = {}, options: ChangeOptions = {}): Promise<Film> =>
       call("deleteFilm", { filmId }, { ...options, query }, settings),
 
-    /** A link to it: whoever has `token`, which is answered once, reads it by `readShared`. */
+    /** Makes a link to it. Everybody who has `token`, which is answered once, can read it by `readShared`. */
     share: async (filmId: string, json: BodyOf<"shareFilm"> = {}, options: StartOptions = {}): Promise<CreatedShare> =>
       call("shareFilm", { filmId }, { ...options, json }, settings),
 

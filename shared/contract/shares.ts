@@ -28,7 +28,7 @@ const token = z.string().regex(new RegExp(`^${TOKEN}$`));
 export const createdShare = z
   .object({
     ...share.shape,
-    token: token.meta({ description: "Opens the film for whoever has it. It is in this answer alone: keep it." }),
+    token: token.meta({ description: "Opens the film for everybody who has it. It is in this answer alone: keep it." }),
   })
   .meta({ id: "CreatedShare" });
 

@@ -1344,7 +1344,7 @@ end $$;
 
 -- supabase/schemas/10_projects/40_film_shares.sql
 
--- Shares: links to a film. Whoever has the token of a share reads titles, order and videos of the film, without a session.
+-- Shares: links to a film. Everybody who has the token of a share can read titles, order and videos of the film, without a session.
 
 create table keyframe_private.film_shares (
   id uuid primary key,
@@ -3996,7 +3996,7 @@ begin
     and (q.expires_at > now() or q.expires_at > now() - interval '23 hours' and exists ( -- the key is kept longer
       select from keyframe_private.idempotency_keys k where k.owner_id = q.owner_id and k.key = start_key));
   perform keyframe_private.raise_if(not found, 'not_found',
-    'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for whoever asked for it. Ask for an estimate with a new one.');
+    'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for the user and the app that asked for it. Ask for an estimate with a new one.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.

@@ -6,7 +6,7 @@ import { openShared, shareFilm } from "../support/api/shares.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { rest } from "../support/security/rest.ts";
 
-// A link is the only credential of whoever opens it. What the database decides of links: test/db/projects/film-shares.test.ts; that they
+// A link is the only credential of those who open it. What the database decides of links: test/db/projects/film-shares.test.ts; that they
 // are their owner's alone: test/api/others-resources.test.ts and test/db/rights/oauth-clients.test.ts.
 
 const SECRET_PROMPT = "A prompt that no viewer may read";

@@ -1,4 +1,4 @@
--- Shares: links to a film. Whoever has the token of a share reads titles, order and videos of the film, without a session.
+-- Shares: links to a film. Everybody who has the token of a share can read titles, order and videos of the film, without a session.
 
 create table keyframe_private.film_shares (
   id uuid primary key,

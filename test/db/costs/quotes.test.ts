@@ -84,6 +84,44 @@ describe("a quote", () => {
     expect(await started()).toEqual({ predictions: 1, held: FRAME });
   });
 
+  describe("with a markup of 1.5", () => {
+    beforeEach(async () => {
+      await db.sql`update keyframe_private.settings set markup = 1.5`;
+      return async () => {
+        await db.sql`update keyframe_private.settings set markup = 1`;
+      };
+    });
+
+    test("→ its price is what the user pays, and so is what the limit of an OAuth client counts", async () => {
+      await allow(FRAME * 2);
+      const made = await quote(client());
+      expect(made).toMatchObject({ atMostMicros: FRAME * 1.5, availableMicros: FRAME * 2 });
+      await start(made, client());
+      expect(await codeOf(quote(client()))).toBe("budget_exceeded");
+    });
+
+    test("raised since → precondition_failed, and nothing starts", async () => {
+      const made = await quote();
+      await db.sql`update keyframe_private.settings set markup = 2`;
+      expect(await codeOf(start(made))).toBe("precondition_failed");
+      expect(await started()).toEqual({ predictions: 0, held: 0 });
+    });
+  });
+
+  test("of an owner with a balance → refused without enough, and no event says that a balance is low", async () => {
+    const { owner, project } = await addWorld(db);
+    await db.sql`update keyframe_private.settings set balance_low_micros = ${FRAME * 6}`;
+    await db.sql`select keyframe_private.add_credit(${owner}, ${FRAME * 6}, 'grant')`;
+    const ask = (count: number) =>
+      call(db, session(owner), "estimate_prediction", { project_id: project, step: "first-frame", count, quote: true });
+    expect(await codeOf(ask(7))).toBe("balance_exhausted");
+    const events = () => db.sql`select from keyframe.webhook_events where owner_id = ${owner} and type = 'balance.low'`;
+    const made = await quote(session(owner), {}, project);
+    expect([(await events()).length, (await started(owner))?.held]).toEqual([0, 0]);
+    await start(made, session(owner));
+    expect(await events()).toHaveLength(1);
+  });
+
   test("repeated after its prediction was deleted → not_found, and nothing starts", async () => {
     const made = await quote();
     const { prediction } = await start(made);
