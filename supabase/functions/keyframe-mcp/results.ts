@@ -19,14 +19,16 @@ export function succeed(data: unknown, files: Shown[], pictures: Picture[], more
 }
 
 /** The refusal as sentences: what is wrong, in which field, what is left, and when to try again. */
-export function refuse({ code, message, details = [], budget, requestId }: EnvelopeError, retryAfter: string | null) {
+export function refuse(error: EnvelopeError, retryAfter: string | null) {
+  const { code, message, details = [], budget, requestId } = error;
+  const figures = budget ?? error.balance;
   const fields = details.map(({ path, message: wrong }) => `${path || "arguments"}: ${wrong}`);
+  const limit = figures?.limitMicros === undefined ? "" : ` of ${dollars(figures.limitMicros)}`;
+  // Of the service's budget nothing is said but when it begins anew.
   const left =
-    budget?.availableMicros === undefined
+    figures?.availableMicros === undefined
       ? []
-      : [
-          `${dollars(budget.availableMicros)} of ${dollars(budget.limitMicros)} is left, and it can cost ${dollars(budget.estimateMicros)}.`,
-        ];
+      : [`${dollars(figures.availableMicros)}${limit} is left, and it can cost ${dollars(figures.estimateMicros)}.`];
   const resets = budget?.resetsAt === undefined ? [] : [`The budget begins anew at ${budget.resetsAt}.`];
   const wait = retryAfter === null ? [] : [`Try again in ${retryAfter} seconds.`];
   const text = [inTools(message), ...fields, ...left, ...resets, ...wait, `(${code}, request ${requestId})`].join("\n");
