@@ -128,30 +128,6 @@ async function run(program: string, ...args: string[]): Promise<[said: string, c
   return [new TextDecoder().decode(stdout), new TextDecoder().decode(stderr)];
 }
 
-/** React's types are not installed: the app's code alone is checked. */
-const USE_ENTRIES = `import { createKeyframeClient } from "keyframe-client";
-import { joinFilm } from "keyframe-client/film";
-import { usePrediction } from "keyframe-client/react";
-
-// @ts-expect-error the types are not \`any\`
-createKeyframeClient(7);
-// @ts-expect-error
-joinFilm(7);
-// @ts-expect-error
-usePrediction(7);
-`;
-
-test("an app whose moduleResolution is node, which reads no exports → finds the types of every entry", async () => {
-  const compilerOptions = {
-    ...SETTINGS["an app of Vite and React with every strictness"],
-    moduleResolution: "node",
-    skipLibCheck: true,
-  };
-  await Deno.writeTextFile(`${app}/entries.ts`, USE_ENTRIES);
-  await Deno.writeTextFile(`${app}/tsconfig.json`, JSON.stringify({ compilerOptions, files: ["entries.ts"] }));
-  expect(await run("node", `${ROOT}${TYPESCRIPT[5]}/bin/tsc`, "--pretty", "false")).toEqual(["", ""]);
-});
-
 // The settings for one are right for the other. Node's own types take TypeScript 5 five times as long as ours, which is minutes on a
 // busy machine.
 describe("an app's code that uses the installed package → no mistake", () => {
