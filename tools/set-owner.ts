@@ -5,7 +5,8 @@ const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns th
 
   Again with another name: replaces the one before, which it reads from "repository" in package.json.`;
 
-const addressOf = (owner: string) => `github.com/${owner}/keyframe`;
+/** Addresses have the repository so, and commands of npm and gh. */
+const named = (owner: string) => `(github[.]com/|--repo )${owner}/keyframe`;
 
 async function main(): Promise<number> {
   const [name = "", ...more] = parseOptions({ args: Deno.args, allowPositionals: true }).positionals;
@@ -19,21 +20,21 @@ async function main(): Promise<number> {
     console.log(`The owner is ${name} already: nothing was changed.`);
     return 0;
   }
-  const files = await filesWith(addressOf(present));
+  const files = await filesWith(named(present));
   for (const path of files) {
     const text = await readFile(path, "utf8");
-    await writeFile(path, text.replaceAll(addressOf(present), addressOf(name)));
+    await writeFile(path, text.replaceAll(new RegExp(named(present), "g"), `$1${name}/keyframe`));
   }
   console.log(`${present} is now ${name} in:\n${files.map((path) => `  ${path}`).join("\n")}`);
   return 0;
 }
 
 /** Those that git does not ignore. package.json is last: until all others are written, the next run still finds the name before. */
-async function filesWith(text: string): Promise<string[]> {
+async function filesWith(pattern: string): Promise<string[]> {
   const { code, stdout, stderr } = await new Deno.Command("git", {
-    args: ["grep", "--no-index", "--exclude-standard", "--files-with-matches", "-zI", "-F", text],
+    args: ["grep", "--no-index", "--exclude-standard", "--files-with-matches", "-zI", "-E", pattern],
   }).output();
-  if (code !== 0) throw new Error(`git grep: ${new TextDecoder().decode(stderr) || `no file has ${text}`}`);
+  if (code !== 0) throw new Error(`git grep: ${new TextDecoder().decode(stderr) || `no file has ${pattern}`}`);
   const paths = new TextDecoder().decode(stdout).split("\0").filter(Boolean);
   return [...paths.filter((path) => path !== "package.json"), "package.json"];
 }

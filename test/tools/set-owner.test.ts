@@ -17,7 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => Deno.remove(copy, { recursive: true }));
 
-const addressOf = (owner: string) => `github.com/${owner}/keyframe`;
+const renamed = (text: string, name: string) =>
+  text
+    .replaceAll(`github.com/${present}/keyframe`, `github.com/${name}/keyframe`)
+    .replaceAll(`--repo ${present}/keyframe`, `--repo ${name}/keyframe`);
 const ownerIn = (texts: typeof before) => {
   const { repository } = JSON.parse(new Map(texts).get("package.json") ?? "");
   return /github\.com\/([^/]+)\/keyframe\.git$/.exec(repository.url)?.[1] ?? "";
@@ -32,7 +35,9 @@ test("npm run set-owner, twice and with another name → each address of the rep
     expect([code, said]).toEqual([0, expect.stringContaining("client/package.json")]);
     const after = await files(copy);
     expect(ownerIn(after)).toBe(name);
-    expect(after).toEqual(before.map(([path, text]) => [path, text.replaceAll(addressOf(present), addressOf(name))]));
+    expect(after).toEqual(before.map(([path, text]) => [path, renamed(text, name)]));
+    const pages = after.filter(([path, text]) => /\.(md|json|yml)$/.test(path) && text.includes("<owner>"));
+    expect(pages.map(([path]) => path)).toEqual([]);
     expect(await setOwner(name)).toMatchObject({ code: 0, output: expect.stringMatching(/already: nothing/) });
     expect(await files(copy)).toEqual(after);
   }
