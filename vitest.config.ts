@@ -7,7 +7,7 @@ const patience = { testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: {
 // Every answer of the API that any test gets is held against openapi.json.
 const setupFiles = ["test/support/openapi/setup.ts"];
 
-// openapi-typescript needs the compiler API of TypeScript 5, which TypeScript 7 no longer has. npm installs 5 for @supabase/lite, where
+// openapi-typescript and @arethetypeswrong/core need the compiler API of TypeScript 5, which TypeScript 7 no longer has. npm installs 5 for @supabase/lite, where
 // package-lock.json puts it; a second one of ours would take the place of `tsc`.
 const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
 
@@ -32,16 +32,19 @@ const tests = (folders: string) => [`test/${folders}/**/*.test.ts`];
 const stackSetup = { globalSetup: ["test/support/stack/global-setup.ts"] };
 const compiler = {
   alias: { typescript: fileURLToPath(typescript5) },
-  server: { deps: { inline: ["openapi-typescript"] } },
+  server: { deps: { inline: ["openapi-typescript", "@arethetypeswrong/core"] } },
 };
 const STACK_FOLDERS = tests("{db,api,e2e,faults,security,conformance}");
-const tools = project("tools", tests("tools"));
+const tools = project("tools", tests("tools"), compiler);
 const lab = project("lab", tests("lab"));
 /** The example on Restate. It downloads 220 MB and takes minutes, so `--mode all` leaves it out. Its limit: a film with dozens of restarts. */
 const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
 
 /** The official MCP conformance suite and inspector. They download 250 MB, most of it a Node of their own, so `--mode all` leaves them out. */
 const mcp = project("mcp", tests("mcp"), stackSetup);
+
+/** Both packages in Node 20, 22 and 24, Bun and Deno. The four take 600 MB, so `--mode all` leaves them out. */
+const runtimes = project("runtimes", tests("runtimes"), stackSetup);
 
 /** Films, webhooks and kills once more, with `npm run worker` in place of the workers' functions. */
 const byProcess = project(
@@ -64,6 +67,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   tools: [tools],
   engines: [engines],
   mcp: [mcp],
+  runtimes: [runtimes],
   // The longest files first. Each project with a stack would start one of its own.
   all: [
     ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],

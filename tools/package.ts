@@ -28,14 +28,19 @@ async function main(): Promise<number> {
     await cp(join(PROJECT_ROOT, path), join(folder, path));
   }
   await cp(join(PROJECT_ROOT, "tools/install/README.md"), join(folder, "README.md"));
+  const { homepage, bugs, repository, license } = JSON.parse(
+    await readFile(join(PROJECT_ROOT, "package.json"), "utf8"),
+  );
   const described = {
     name: "keyframe-supabase",
     version,
     description: "Adds Keyframe, the open-source backend for AI film-making apps, to your Supabase project.",
-    license: "MIT",
+    keywords: ["supabase", "replicate", "video", "ai", "keyframe"],
+    ...{ homepage, bugs, repository, license },
     type: "module",
-    bin: "tools/install.js",
+    bin: { "keyframe-supabase": "tools/install.js" },
     engines: { node: ">=20.12" },
+    publishConfig: { access: "public", provenance: true },
   };
   await writeFile(join(folder, "package.json"), `${JSON.stringify(described, null, 2)}\n`);
   await build({

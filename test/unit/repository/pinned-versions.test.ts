@@ -29,8 +29,7 @@ describe("examples", () => {
     "the package.json of %s → every version is exact, and this project's where it has the package",
     (name) => {
       const { dependencies, devDependencies } = example.parse(read(`examples/${name}/package.json`));
-      const { "keyframe-client": client, ...others } = { ...devDependencies, ...dependencies };
-      expect(["0.1.0", "file:../../client"]).toContain(client);
+      const { "keyframe-client": _ours, ...others } = { ...devDependencies, ...dependencies };
       const wrong = Object.entries(others).filter(
         ([each, version]) => !/^\d+\.\d+\.\d+$/.test(version) || version !== (ours[each] ?? version),
       );

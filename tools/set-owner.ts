@@ -1,0 +1,42 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { parseOptions, runMain } from "../local/stack/command-line.ts";
+
+const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns the repository into each address of it, in all files
+
+  Again with another name: replaces the one before, which it reads from "repository" in package.json.`;
+
+/** Addresses have the repository so, and commands of npm and gh. */
+const named = (owner: string) => `(github[.]com/|--repo )${owner}/keyframe`;
+
+async function main(): Promise<number> {
+  const [name = "", ...more] = parseOptions({ args: Deno.args, allowPositionals: true }).positionals;
+  if (more.length > 0 || !/^(?!.*--)[a-z\d](?:[a-z\d-]{0,37}[a-z\d])?$/i.test(name)) {
+    const given = [name, ...more].join(" ");
+    throw new Error(`"${given}" is not a GitHub account: letters, digits and single hyphens between them, at most 39.`);
+  }
+  const { repository } = JSON.parse(await readFile("package.json", "utf8")) as { repository: { url: string } };
+  const [, present = ""] = /github\.com\/([^/]+)\/keyframe/.exec(repository.url) ?? [];
+  if (present === name) {
+    console.log(`The owner is ${name} already: nothing was changed.`);
+    return 0;
+  }
+  const files = await filesWith(named(present));
+  for (const path of files) {
+    const text = await readFile(path, "utf8");
+    await writeFile(path, text.replaceAll(new RegExp(named(present), "g"), `$1${name}/keyframe`));
+  }
+  console.log(`${present} is now ${name} in:\n${files.map((path) => `  ${path}`).join("\n")}`);
+  return 0;
+}
+
+/** Those that git does not ignore. package.json is last: until all others are written, the next run still finds the name before. */
+async function filesWith(pattern: string): Promise<string[]> {
+  const { code, stdout, stderr } = await new Deno.Command("git", {
+    args: ["grep", "--no-index", "--exclude-standard", "--files-with-matches", "-zI", "-E", pattern],
+  }).output();
+  if (code !== 0) throw new Error(`git grep: ${new TextDecoder().decode(stderr) || `no file has ${pattern}`}`);
+  const paths = new TextDecoder().decode(stdout).split("\0").filter(Boolean);
+  return [...paths.filter((path) => path !== "package.json"), "package.json"];
+}
+
+runMain(HELP, main);
