@@ -23,8 +23,9 @@ const commit = async () => {
   await git("add", "--all");
   await git("commit", "--quiet", "--message", "A change");
 };
-const check = (...args: string[]) =>
-  runProgram(Deno.execPath(), ["run", "-A", "tools/release-check.ts", ...args], {}, clone).ended;
+const checkIn = (env: Record<string, string>, ...args: string[]) =>
+  runProgram(Deno.execPath(), ["run", "-A", "tools/release-check.ts", ...args], env, clone).ended;
+const check = (...args: string[]) => checkIn({}, ...args);
 
 const MIGRATION = /_keyframe_[\d_]+\.sql$/;
 const lastMigration = async () => (await readdir(join(clone, "supabase/migrations"))).sort().at(-1) ?? "";
@@ -42,9 +43,8 @@ beforeAll(async () => {
   await write("CHANGELOG.md", changelog);
   await git("init", "--quiet", "--initial-branch", "main");
   await git("add", "--all");
-  for (const path of (await git("grep", "-lE", "github\\.com/<", "--", ":!tools", ":!test"))
-    .split("\n")
-    .filter(Boolean))
+  const unset = ["grep", "-lE", "github\\.com/<", "--", ":!tools", ":!test"]; // finds nothing once there is an owner
+  for (const path of (await runProgram("git", unset, {}, clone).ended).said.split("\n").filter(Boolean))
     await write(path, (await read(path)).replaceAll("github.com/<owner>", "github.com/someone"));
   await commit();
   await git("tag", "ready");
@@ -84,7 +84,7 @@ test.each<[what: string, change: () => Promise<unknown>, said: string]>([
   ["a schema was edited", () => replaced("supabase/schemas/99_rights.sql", /$/, "select 1;\n"), "is released: raise"],
   [
     "the owner is not set",
-    () => replaced("README.md", "github.com/someone", "github.com/<owner>"),
+    () => replaced("README.md", /$/, "https://github.com/<owner>/keyframe\n"),
     "npm run set-owner -- <name>, for README.md",
   ],
   [
@@ -105,4 +105,9 @@ test("a tag that was pushed → of another version, and of a commit that main do
   await commit();
   const { code, output } = await check("--tag", `v${version}`);
   expect([code, output]).toEqual([1, expect.stringContaining("origin/main does not have this commit")]);
+});
+
+test("in a workflow of another repository than the packages name → exit 1: npm would refuse their origin", async () => {
+  const { code, output } = await checkIn({ GITHUB_REPOSITORY: "nobody/keyframe" });
+  expect([code, output]).toEqual([1, expect.stringContaining("does not name nobody/keyframe as its repository")]);
 });
