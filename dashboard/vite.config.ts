@@ -13,6 +13,7 @@ export default defineConfig({
   plugins: [react(), contentSecurityPolicy(project?.supabaseUrl), projectConfig(project)],
   // For development beside a running `npm start`: npm run dashboard.
   server: { host: "127.0.0.1", proxy: Object.fromEntries(PROXIED.map((path) => [path, "http://127.0.0.1:54321"])) },
+  preview: { proxy: {} }, // a build asks the project that it was made for
   build: {
     outDir: "dist",
     emptyOutDir: true,

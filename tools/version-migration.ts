@@ -21,18 +21,23 @@ async function readFiles(folder: string, names: string[]): Promise<File[]> {
   return await Promise.all(files.map(read));
 }
 
-/** Writes the migration of package.json's version, and the version that the functions need. Returns the migration's file. */
-export async function writeVersionMigration(root: string, now: Date): Promise<string> {
+/** The version of a checkout, with all that its migration depends on. */
+export async function readVersion(root: string): Promise<Omit<Parameters<typeof versionMigration>[0], "now">> {
   const folder = join(root, "supabase/migrations");
   const { version } = JSON.parse(await readText(root, "package.json")) as { version: string };
-  const { file, text } = versionMigration({
+  return {
     version,
     migrations: await readFiles(folder, await readdir(folder)),
     schemas: await readSchemas(root),
     changelog: await readText(root, "CHANGELOG.md"),
-    now,
-  });
-  await writeFile(join(folder, file), text);
+  };
+}
+
+/** Writes the migration of package.json's version, and the version that the functions need. Returns the migration's file. */
+export async function writeVersionMigration(root: string, now: Date): Promise<string> {
+  const { version, ...given } = await readVersion(root);
+  const { file, text } = versionMigration({ version, ...given, now });
+  await writeFile(join(root, "supabase/migrations", file), text);
   await writeFile(
     join(root, "shared/platform/schema-version.ts"),
     `// Made by \`npm run schema\`.

