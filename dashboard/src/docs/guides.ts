@@ -31,6 +31,8 @@ export const GUIDES: Guide[] = [
   page("install", "Install in an app"),
   page("deploy", "Deploy"),
   page("upgrade", "Upgrade"),
+  page("first-run", "First run with accounts"),
+  page("release", "Release"),
   page("administer", "Administer"),
   page("operate", "Operate"),
   page("workers", "Workers as processes"),
