@@ -84,7 +84,7 @@ test.each<[what: string, change: () => Promise<unknown>, said: string]>([
   ["a schema was edited", () => replaced("supabase/schemas/99_rights.sql", /$/, "select 1;\n"), "is released: raise"],
   [
     "the owner is not set",
-    () => replaced("README.md", /$/, "https://github.com/<owner>/keyframe\n"),
+    () => replaced("README.md", /$/, "https://github.com/<owner>\n"),
     "npm run set-owner -- <name>, for README.md",
   ],
   [
