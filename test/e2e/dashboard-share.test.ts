@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { mustSucceed } from "../../client/index.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { newFilm, stepCard } from "../support/dashboard/film.ts";
+import { newFilm, runStep, stepCard } from "../support/dashboard/film.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
@@ -48,15 +49,19 @@ test("a film is shared → plays on a phone without an account; revoked, the lin
   await expectGoodLooks(phone);
 });
 
-test("the next shot from the real last frame → its video starts on the uploaded picture on which the one before ends", async () => {
+test("the next shot from the real last frame of a video of a text → its video starts on that picture, which is uploaded", async () => {
   const { person, projectId, make } = await newFilm();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   await keyframe.changeProject(projectId, { filmId });
-  await make("first-frame");
-  const before = await make("video");
   const { page } = await visit({ session: person.session });
   await page.goto(`/#/projects/${projectId}`);
+  const video = stepCard(page, "Video");
+  await video.getByRole("button", { name: "Settings" }).click();
+  await video.getByLabel("Start at the first frame").uncheck();
+  await runStep(page, "Video");
+  const { takes } = await keyframe.readProject(projectId);
+  const { width, height } = mustSucceed(takes.video ?? expect.fail("There is no take.")).output;
   await page.getByRole("button", { name: "Next shot" }).click();
   const form = page.getByRole("dialog", { name: "New shot" });
   await form.getByLabel("Title").fill("Open sea");
@@ -66,9 +71,7 @@ test("the next shot from the real last frame → its video starts on the uploade
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
-  const video = stepCard(page, "Video");
   const start = video.getByRole("img", { name: "First frame" }).first();
-  const { width, height } = before.output ?? {};
   await until("the picture of the size of the video", () =>
     start.evaluate(
       (image: HTMLImageElement, size) => String([image.naturalWidth, image.naturalHeight]) === size,
