@@ -50,7 +50,7 @@ test("a film is shared → plays on a phone without an account; revoked, the lin
 });
 
 test("the next shot from the real last frame of a video of a text → its video starts on that picture, which is uploaded", async () => {
-  const { person, projectId, make } = await newFilm();
+  const { person, projectId } = await newFilm();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   await keyframe.changeProject(projectId, { filmId });
