@@ -38,7 +38,10 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
   const answer = await database.read("read_film", { film_id: call.path("filmId") }, call.caller, wholeFilmAnswer);
   const included = answer.shots.flatMap(({ predictions }) => predictions.map(({ prediction }) => prediction));
   const files = await storage.signGenerated(outputPaths(included), call.caller);
-  const shots = answer.shots.map(({ predictions, ...row }) => ({ ...mapProject(row), ...mapSteps(predictions, files) }));
+  const shots = answer.shots.map(({ predictions, ...row }) => ({
+    ...mapProject(row),
+    ...mapSteps(predictions, files),
+  }));
   return versioned({ ...mapFilm(answer.film), shots }, answer);
 };
 
