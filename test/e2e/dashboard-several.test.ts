@@ -45,12 +45,12 @@ test("a film generates what is missing → the price of what is ticked is shown;
   await steps("One").getByText("First frame: Starting").waitFor();
   await page.getByText("Under way: 1 first frame.").waitFor();
   expect(await missing.getAttribute("aria-busy")).toBe("true"); // there is nothing else to make
-  await expectGoodLooks(page);
 
   await addShot("Two");
   await addShot("Three", uniquePrompt("A pier [[fault:failed=The sea was too rough.]]"));
   await addShot("Four");
   await until("it can be pressed", async () => (await missing.getAttribute("aria-busy")) === null);
+  await expectGoodLooks(page);
   await missing.click();
   const window = page.getByRole("dialog", { name: "Generate what is missing" });
   await window.getByText("About $0.201").waitFor(); // without the one that is being made

@@ -50,10 +50,11 @@ test("a film is shared → plays on a phone without an account; revoked, the lin
 });
 
 test("the next shot from the real last frame of a video of a text → its video starts on that picture, which is uploaded", async () => {
-  const { person, projectId } = await newFilm();
+  const { person, projectId, make } = await newFilm();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   await keyframe.changeProject(projectId, { filmId });
+  await make("last-frame");
   const { page } = await visit({ session: person.session });
   await page.goto(`/#/projects/${projectId}`);
   const video = stepCard(page, "Video");
@@ -66,7 +67,7 @@ test("the next shot from the real last frame of a video of a text → its video 
   const form = page.getByRole("dialog", { name: "New shot" });
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
-  await form.getByLabel("A first frame of its own").waitFor();
+  await form.getByLabel("The last frame of the shot before").waitFor();
   await form.getByLabel("The last picture of the video before").check();
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
@@ -78,6 +79,7 @@ test("the next shot from the real last frame of a video of a text → its video 
       `${width},${height}`,
     ),
   );
+  expect(await page.getByText("From the shot before").count()).toBe(0);
   await video.getByRole("button", { name: /^Generate/ }).click();
   await video.getByText("Done").waitFor();
   const { shots } = await keyframe.films.read(filmId);

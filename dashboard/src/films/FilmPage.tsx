@@ -200,7 +200,7 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
   const last = endOf(shot);
   const start = usePrediction(known, video === null || first == null || isUpload(first) ? null : first);
   const isChained = start != null && start.projectId !== projectId;
-  const told = PLAYING_ORDER.filter((step) => isRunning(predictions[step]) || predictions[step]?.error);
+  const told = PLAYING_ORDER.filter((step) => predictions[step]?.error || isRunning(predictions[step]));
   // Not disabled: a button would lose the keyboard focus.
   const mover = (Mark: typeof IconArrowUp, where: string, to: number) => (
     <ActionIcon

@@ -13,8 +13,7 @@ import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 export const startsOf = (filmId: string) => ["start film", filmId];
 
 /** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
-const isChained = (step: Step, before: Shot | undefined) =>
-  step === "first-frame" && before !== undefined && before.takes["last-frame"] !== null;
+const isChained = (before: Shot | undefined) => before !== undefined && before.takes["last-frame"] !== null;
 
 /** Starts a step for the shots that lack it, with the default model and each shot's own prompt. */
 export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
@@ -22,7 +21,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const keyframe = useKeyframe();
   const lacksFrame = shots.some(
     ({ takes, predictions: { "first-frame": latest } }, at) =>
-      !takes["first-frame"] && !isRunning(latest) && !isChained("first-frame", shots[at - 1]),
+      !takes["first-frame"] && !isRunning(latest) && !isChained(shots[at - 1]),
   );
   const [chosen, setChosen] = useState<Step | null>(null);
   const step = chosen ?? (lacksFrame ? "first-frame" : "video");
@@ -42,10 +41,13 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   );
   const listed = data?.shots.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
-    const chained = isChained(step, shots[at - 1]);
-    const isOn = one.error === null && chained === changed.includes(one.projectId);
-    const refusal = one.error?.code === "frame_not_ready" ? "It has no first frame yet." : one.error?.message;
-    const note = refusal ?? (chained ? `It starts where shot ${at} ends.` : null);
+    const chain = isChained(shots[at - 1]) ? `It starts where shot ${at} ends.` : null;
+    const isOff = step === "first-frame" && chain !== null;
+    const isOn = one.error === null && isOff === changed.includes(one.projectId);
+    // A film's step starts each video on the shot's own frame.
+    const notReady = chain === null ? "It has no first frame yet." : `${chain} Generate it on the page of the shot.`;
+    const refusal = one.error?.code === "frame_not_ready" ? notReady : one.error?.message;
+    const note = refusal ?? (isOff ? chain : null);
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
