@@ -23,15 +23,11 @@ async function chainOfTwo() {
 const primaries = (page: Page) => page.locator("main button[data-variant=filled]").allTextContents();
 
 test("a shot without a frame of its own → shows the one from the shot before, and its main action is the video", async () => {
-  const { person, filmId, boat, sea, make } = await chainOfTwo();
+  const { person, boat, sea, make } = await chainOfTwo();
   const first = await make("first-frame", boat);
   const last = await make("last-frame", boat);
   const { page } = await visit({ session: person.session });
-  await page.goto(`/#/films/${filmId}`);
-  await page.getByRole("button", { name: "Generate what is missing" }).click();
-  await page.getByText("It starts where shot 1 ends. Generate it on the page of the shot.").waitFor();
-  await page.keyboard.press("Escape");
-  await page.getByRole("link", { name: "Open sea" }).click();
+  await page.goto(`/#/projects/${sea.projectId}`);
   const card = stepCard(page, "First frame");
   await untilShows(card.getByRole("img", { name: "Last frame of the shot before" }), last);
   await card.getByText("From the shot before").first().waitFor();

@@ -80,6 +80,16 @@ test("the next shot from the real last frame of a video of a text → its video 
     ),
   );
   expect(await page.getByText("From the shot before").count()).toBe(0);
+
+  await page.getByRole("link", { name: "Film", exact: true }).click();
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const missing = page.getByRole("dialog", { name: "Generate what is missing" });
+  await missing.getByText("It starts where shot 1 ends. Generate it on the page of the shot.").waitFor();
+  await missing.getByText("First frame", { exact: true }).click();
+  await missing.getByText("It has a video.").waitFor(); // of a text
+  expect(await missing.getByLabel("1. Harbour").isChecked()).toBe(false);
+  await page.keyboard.press("Escape");
+  await page.getByRole("link", { name: "Open sea" }).click();
   await video.getByRole("button", { name: /^Generate/ }).click();
   await video.getByText("Done").waitFor();
   const { shots } = await keyframe.films.read(filmId);

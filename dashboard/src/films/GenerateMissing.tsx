@@ -21,7 +21,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const keyframe = useKeyframe();
   const lacksFrame = shots.some(
     ({ takes, predictions: { "first-frame": latest } }, at) =>
-      !takes["first-frame"] && !isRunning(latest) && !isChained(shots[at - 1]),
+      !takes["first-frame"] && !takes.video && !isRunning(latest) && !isChained(shots[at - 1]),
   );
   const [chosen, setChosen] = useState<Step | null>(null);
   const step = chosen ?? (lacksFrame ? "first-frame" : "video");
@@ -42,12 +42,13 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const listed = data?.shots.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
     const chain = isChained(shots[at - 1]) ? `It starts where shot ${at} ends.` : null;
-    const isOff = step === "first-frame" && chain !== null;
+    const needless = shots[at]?.takes.video ? "It has a video." : chain;
+    const isOff = step === "first-frame" && needless !== null;
     const isOn = one.error === null && isOff === changed.includes(one.projectId);
     // A film's step starts each video on the shot's own frame.
     const notReady = chain === null ? "It has no first frame yet." : `${chain} Generate it on the page of the shot.`;
     const refusal = one.error?.code === "frame_not_ready" ? notReady : one.error?.message;
-    const note = refusal ?? (isOff ? chain : null);
+    const note = refusal ?? (isOff ? needless : null);
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
