@@ -1,6 +1,5 @@
 import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useIsMutating } from "@tanstack/react-query";
 import { type ComponentProps, type CSSProperties, Fragment, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
@@ -34,7 +33,7 @@ import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { AddProject } from "./AddProject.tsx";
 import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
-import { GenerateMissing, startsOf } from "./GenerateMissing.tsx";
+import { GenerateMissing } from "./GenerateMissing.tsx";
 import { FilmPlayer, useFilmPlayer } from "./FilmPlayer.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
 import { pauseWhileRunning, useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
@@ -76,7 +75,6 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const isComplete = missingVideos(film) === null;
   const running = shots.flatMap(runningOf);
   useReadAgainAtEnds(running);
-  const isStarting = useIsMutating({ mutationKey: startsOf(film.filmId) }) > 0;
   /** Each shot without a video is being made. */
   const isUnderWay = shots.every((one) => one.takes.video !== null || runningOf(one).length > 0);
   const newShot = (
@@ -152,7 +150,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
           </Stack>
           <Group mt="sm">
             {shots.length > 0 && !isComplete && (
-              <BusyButton variant="default" isBusy={isStarting || isUnderWay} onClick={generating.open}>
+              <BusyButton variant="default" isBusy={isUnderWay} onClick={generating.open}>
                 Generate what is missing
               </BusyButton>
             )}

@@ -9,9 +9,6 @@ import { dollars, overBudgetWords } from "../ui/money.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
-/** The key of the starts of a film's steps. */
-export const startsOf = (filmId: string) => ["start film", filmId];
-
 /** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
 const isChained = (before: Shot | undefined) => before !== undefined && before.takes["last-frame"] !== null;
 
@@ -37,7 +34,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
     (client, asked: { step: Step; projectIds: string[] }, once) =>
       client.films.generate(filmId, asked.step, { projectIds: asked.projectIds }, once),
     undefined,
-    startsOf(filmId),
+    ["start film", filmId],
   );
   const listed = data?.shots.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
@@ -71,7 +68,8 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
       done={
         starting.data && (
           <Text role="status">
-            {countWords(step, starting.data.predictions.length)} started. This page shows how far each is.
+            {countWords(starting.variables.step, starting.data.predictions.length)} started. This page shows how far
+            each is.
           </Text>
         )
       }
