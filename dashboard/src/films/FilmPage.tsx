@@ -148,16 +148,18 @@ function FilmView({ film }: { film: FilmWithShots }) {
               />
             ))}
           </Stack>
-          <Group mt="sm">
-            {shots.length > 0 && !isComplete && (
-              <BusyButton variant="default" isBusy={isUnderWay} onClick={generating.open}>
-                Generate what is missing
-              </BusyButton>
-            )}
-            <Text size="sm" role="status">
-              {running.length > 0 && `Under way: ${runningWords(running)}.`}
-            </Text>
-          </Group>
+          {shots.length > 0 && (!isComplete || running.length > 0) && (
+            <Group mt="sm">
+              {!isComplete && (
+                <BusyButton variant="default" isBusy={isUnderWay} onClick={generating.open}>
+                  Generate what is missing
+                </BusyButton>
+              )}
+              <Text size="sm" role="status">
+                {running.length > 0 && `Under way: ${runningWords(running)}.`}
+              </Text>
+            </Group>
+          )}
         </Grid.Col>
       </Grid>
       <CastPanel film={film} />
