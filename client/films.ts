@@ -28,7 +28,7 @@ export function filmMethods(settings: Settings) {
     each: (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): AsyncGenerator<Film, void, undefined> =>
       eachRow(list, "films", query, options),
 
-    /** With its shots in order, each with the take that each step shows. */
+    /** With its shots in order, each with the latest prediction of each step and the take that it shows. */
     read: async (filmId: string, options: CallOptions = {}): Promise<FilmWithShots> =>
       call("readFilm", { filmId }, options, settings),
 

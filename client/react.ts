@@ -48,7 +48,7 @@ export const useKeyframe = (): KeyframeClient => useStore().keyframe;
 export const useProject = (projectId: MaybeId): Shown<ProjectWithPredictions> =>
   useShown(useStore().projects, projectId || null);
 
-/** A film with its shots in order, each with its takes. Read again when a prediction ends that a hook follows. */
+/** A film with its shots in order, each as useProject has it. Read again when a prediction ends that a hook follows. */
 export const useFilm = (filmId: MaybeId): Shown<FilmWithShots> => useShown(useStore().films, filmId || null);
 
 /** The models of each step with what they take: build a form from it. */

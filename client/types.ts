@@ -295,7 +295,7 @@ export type Film = {
   /** Updated when the texts, the cast, the shots or their order change. */
   updatedAt: string;
 };
-export type Shot = Project & { takes: ShownTakes };
+export type Shot = ProjectWithPredictions;
 export type FilmWithShots = Film & { shots: Shot[] };
 /** In the order of the shots. Empty if no shot lacks the step. */
 export type StartedFilm = { predictions: Prediction[] };

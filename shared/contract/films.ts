@@ -4,7 +4,7 @@ import { estimate } from "./costs.ts";
 import { elementIds } from "./elements.ts";
 import { changeBody, id, nextCursor, pageQuery, step, text, time, title } from "./fields.ts";
 import { prediction } from "./predictions.ts";
-import { project, takes } from "./projects.ts";
+import { projectWithPredictions } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
 
 const descriptionText = "Free text, for example what happens in the film.";
@@ -68,10 +68,8 @@ const fields = {
 export const film = z.object(fields).meta({ id: "Film", examples: [SAMPLE_FILM] });
 export type Film = z.infer<typeof film>;
 
-const shot = z.object({ ...project.shape, takes }).meta({ id: "Shot" });
-
 export const filmWithShots = z
-  .object({ ...fields, shots: z.array(shot).meta({ description: "The projects of projectIds with their takes." }) })
+  .object({ ...fields, shots: z.array(projectWithPredictions).meta({ description: "The projects of projectIds." }) })
   .meta({ id: "FilmWithShots" });
 
 export const filmStepPath = z.strictObject({ filmId: id, step });

@@ -102,7 +102,7 @@ const ofEachStep = Object.fromEntries(STEPS.map((name) => [name, prediction.null
 const predictions = z
   .object(ofEachStep)
   .meta({ id: "LatestPredictions", description: "The latest prediction of each step; null where none was started." });
-export const takes = z.object(ofEachStep).meta({
+const takes = z.object(ofEachStep).meta({
   id: "ShownTakes",
   description:
     "The take that each step shows: the selected one, otherwise the latest that succeeded and is not hidden, even if a later prediction failed. Null where there is none.",

@@ -31,9 +31,9 @@ test("a film, its shots and what is generated for one → one read has all of it
   const { createdAt, updatedAt, shots, ...rest } = await readFilm(user, filmId.toUpperCase());
   expect(rest).toEqual({ filmId, title: "The pier", description: "", projectIds, elementIds: [] });
   expect(updatedAt > createdAt).toBe(true); // two shots were added
-  const { predictions: _, ...project } = await readProject(user, projectId);
-  expect(shots).toEqual([project, expect.objectContaining({ projectId: bare, filmId })]);
+  expect(shots).toEqual([await readProject(user, projectId), await readProject(user, bare)]);
   expect(shots[0]?.takes).toMatchObject({ "last-frame": null, video: { predictionId: video.predictionId } });
+  expect(shots[0]?.predictions.video).toMatchObject({ predictionId: failed.predictionId, status: "failed" });
   if (shots[0]?.takes.video) await download(shots[0].takes.video);
 });
 

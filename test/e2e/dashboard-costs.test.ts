@@ -102,6 +102,19 @@ test("a start over the budget → said before, refused with what is left; a chea
   await expectGoodLooks(page);
 });
 
+test("a balance below the cost of a start → said beside its button, in the account menu and on the page of sums", async () => {
+  const person = await newPerson();
+  await sql`select keyframe_private.add_credit(${person.session.user.id}, 50000, 'grant', 'welcome', 'five cents')`;
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, person);
+  await stepCard(page, "First frame").getByText("Your balance is $0.05. Add credit,").waitFor();
+  await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "This month $0.00, balance $0.05" }).waitFor();
+  await expectGoodLooks(page);
+  await page.getByRole("menuitem", { name: "This month" }).click();
+  await page.getByText("Your balance is $0.05.", { exact: true }).waitFor();
+});
+
 test("a video of unknown price under a budget → said before it, and refused with what to do", async () => {
   const person = await newPerson();
   await setBudget(person, 10_000_000);

@@ -1,4 +1,9 @@
 import { expect, test } from "vitest";
+import { openDatabase } from "../support/api/database.ts";
+import { changeProject } from "../support/api/projects.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp } from "../support/api/user.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { newFilmOf, openStudio, stepCard, takeAt } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
@@ -6,6 +11,7 @@ import { until } from "../support/until.ts";
 
 // A first frame by the default model costs $0.067.
 const visit = visitDashboard();
+const sql = openDatabase();
 
 test("three takes are chosen → the price is of all, one press starts them, and the history has them", async () => {
   const person = await newPerson();
@@ -26,29 +32,52 @@ test("three takes are chosen → the price is of all, one press starts them, and
   await expectGoodLooks(page);
 });
 
-test("a film generates what is missing → names what cannot start, shows the price of what is ticked, and starts that", async () => {
-  const person = await newPerson();
-  const { keyframe } = person;
-  const { filmId } = await keyframe.films.create({ title: "The pier" });
-  for (const title of ["One", "Two", "Three"]) await keyframe.createProject({ title, textPrompt: "A pier", filmId });
-  const { page } = await visit({ session: person.session });
+test("a film generates what is missing → the price of what is ticked is shown; each shot shows what runs, and why it failed", async () => {
+  const user = await signUp();
+  const filmId = await user.createFilm();
+  const addShot = (title: string, textPrompt = "A pier") => user.createProject({ title, textPrompt, filmId });
+  const { predictionId } = await startStuck(sql, user, "first-frame", await addShot("One"));
+  const { data } = await user.supabase.auth.getSession();
+  const { page } = await visit({ session: data.session });
   await page.goto(`/#/films/${filmId}`);
-  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const steps = (title: string) => page.getByRole("list", { name: `Steps of ${title}` });
+  const missing = page.getByRole("button", { name: "Generate what is missing" });
+  await steps("One").getByText("First frame: Starting").waitFor();
+  await page.getByText("Under way: 1 first frame.").waitFor();
+  expect(await missing.getAttribute("aria-busy")).toBe("true"); // there is nothing else to make
+
+  await addShot("Two");
+  const three = await addShot("Three", uniquePrompt("A pier [[fault:failed=The sea was too rough.]]"));
+  await addShot("Four");
+  await until("it can be pressed", async () => (await missing.getAttribute("aria-busy")) === null);
+  await expectGoodLooks(page);
+  await missing.click();
   const window = page.getByRole("dialog", { name: "Generate what is missing" });
-  await window.getByText("About $0.201").waitFor();
+  await window.getByText("About $0.201").waitFor(); // without the one that is being made
   await expectGoodLooks(page);
   await window.getByText("Video", { exact: true }).click();
-  await window.getByText("It has no first frame yet.").nth(2).waitFor();
+  await window.getByText("It has no first frame yet.").nth(3).waitFor();
   expect(await window.getByRole("button", { name: "Generate", exact: true }).getAttribute("aria-disabled")).toBe(
     "true",
   );
   await window.getByText("First frame", { exact: true }).click();
-  await window.getByLabel("2. Two").uncheck();
+  await window.getByLabel("4. Four").uncheck();
   await window.getByText("About $0.134").waitFor();
   await window.getByRole("button", { name: "Generate 2 first frames" }).click();
   await window.getByText("2 first frames started.").waitFor();
-  await until("the frames of the first and the third shot", async () => {
-    const { shots } = await keyframe.films.read(filmId);
-    return shots.map(({ takes }) => takes["first-frame"] !== null).join() === "true,false,true";
-  });
+  await window.getByRole("button", { name: "Done" }).click();
+
+  await page.getByRole("img", { name: "First frame of Two" }).waitFor();
+  await steps("Three").getByText("First frame: Failed").waitFor();
+  await steps("Three").getByText("The sea was too rough.").waitFor();
+  await expectGoodLooks(page);
+  await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;
+  await steps("One").getByText("Ended.").waitFor();
+  await page.getByText("Under way").waitFor({ state: "detached" });
+
+  await changeProject(user, three, { textPrompt: "A pier" });
+  await missing.click();
+  await window.getByRole("button", { name: "Generate 3 first frames" }).click();
+  for (const title of ["One", "Three", "Four"]) await page.getByAltText(`First frame of ${title}`).waitFor();
+  await window.getByText("3 first frames started.").waitFor();
 });

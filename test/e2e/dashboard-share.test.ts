@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { mustSucceed } from "../../client/index.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { newFilm, stepCard } from "../support/dashboard/film.ts";
+import { newFilm, runStep, stepCard } from "../support/dashboard/film.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
@@ -48,33 +49,47 @@ test("a film is shared → plays on a phone without an account; revoked, the lin
   await expectGoodLooks(phone);
 });
 
-test("the next shot from the real last frame → its video starts on the uploaded picture on which the one before ends", async () => {
+test("the next shot from the real last frame of a video of a text → its video starts on that picture, which is uploaded", async () => {
   const { person, projectId, make } = await newFilm();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   await keyframe.changeProject(projectId, { filmId });
-  await make("first-frame");
-  const before = await make("video");
+  await make("last-frame");
   const { page } = await visit({ session: person.session });
   await page.goto(`/#/projects/${projectId}`);
+  const video = stepCard(page, "Video");
+  await video.getByRole("button", { name: "Settings" }).click();
+  await video.getByLabel("Start at the first frame").uncheck();
+  await runStep(page, "Video");
+  const { takes } = await keyframe.readProject(projectId);
+  const { width, height } = mustSucceed(takes.video ?? expect.fail("There is no take.")).output;
   await page.getByRole("button", { name: "Next shot" }).click();
   const form = page.getByRole("dialog", { name: "New shot" });
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
-  await form.getByLabel("A first frame of its own").waitFor();
+  await form.getByLabel("The last frame of the shot before").waitFor();
   await form.getByLabel("The last picture of the video before").check();
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
-  const video = stepCard(page, "Video");
   const start = video.getByRole("img", { name: "First frame" }).first();
-  const { width, height } = before.output ?? {};
   await until("the picture of the size of the video", () =>
     start.evaluate(
       (image: HTMLImageElement, size) => String([image.naturalWidth, image.naturalHeight]) === size,
       `${width},${height}`,
     ),
   );
+  expect(await page.getByText("From the shot before").count()).toBe(0);
+
+  await page.getByRole("link", { name: "Film", exact: true }).click();
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const missing = page.getByRole("dialog", { name: "Generate what is missing" });
+  await missing.getByText("It starts where shot 1 ends. Generate it on the page of the shot.").waitFor();
+  await missing.getByText("First frame", { exact: true }).click();
+  await missing.getByText("It has a video.").waitFor(); // of a text
+  expect(await missing.getByLabel("1. Harbour").isChecked()).toBe(false);
+  await page.keyboard.press("Escape");
+  await page.getByRole("link", { name: "Open sea" }).click();
   await video.getByRole("button", { name: /^Generate/ }).click();
   await video.getByText("Done").waitFor();
   const { shots } = await keyframe.films.read(filmId);

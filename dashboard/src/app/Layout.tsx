@@ -33,7 +33,7 @@ import {
   IconUser,
   IconWebhook,
 } from "../ui/icons.tsx";
-import { monthWords } from "../ui/money.ts";
+import { dollars, monthWords } from "../ui/money.ts";
 import { useUsage } from "../usage/use-usage.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
 import { isPassing } from "../queries/query-client.ts";
@@ -180,12 +180,13 @@ function PersonMenu() {
   );
 }
 
-/** The sum of this month, read when the menu opens. */
+/** The sum of this month and the balance, read when the menu opens. */
 function ThisMonth() {
   const { data } = useUsage("day");
   return (
     <Menu.Item component={Link} to="/usage" leftSection={<IconChartBar size={16} />}>
       This month {data && monthWords(data)}
+      {data?.balance && `, balance ${dollars(data.balance.availableMicros)}`}
     </Menu.Item>
   );
 }

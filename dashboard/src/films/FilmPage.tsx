@@ -1,14 +1,17 @@
 import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type ComponentProps, type CSSProperties, useState } from "react";
+import { type ComponentProps, type CSSProperties, Fragment, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
-import type { FilmWithShots, Shot } from "../../../client/index.ts";
+import type { FilmWithShots, Prediction, Shot } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { isGone } from "../ui/errors.ts";
 import { Frame, Outdated, Thumb } from "../steps/Sources.tsx";
+import { StepMark } from "../steps/status.tsx";
+import { countWords, PLAYING_ORDER } from "../steps/status-words.ts";
 import { frameOf, isUpload } from "../steps/step-options.ts";
+import { isRunning, runningOf, useReadAgainAtEnds } from "../queries/project-queries.ts";
 import { usePrediction } from "../queries/use-predictions.ts";
 import screen from "../steps/screen.module.css";
 import link from "../ui/cover-link.module.css";
@@ -33,14 +36,14 @@ import { DownloadFilm } from "./DownloadFilm.tsx";
 import { GenerateMissing } from "./GenerateMissing.tsx";
 import { FilmPlayer, useFilmPlayer } from "./FilmPlayer.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
-import { useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
+import { pauseWhileRunning, useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
 import { BusyButton, NewButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
 export function Component() {
   const { filmId = "" } = useParams();
-  const film = useFilm(filmId);
+  const film = useFilm(filmId, pauseWhileRunning);
   if (isGone(film.error)) {
     return <Missing title="Film not found" to="/films" label="Go to films" />;
   }
@@ -70,6 +73,10 @@ function FilmView({ film }: { film: FilmWithShots }) {
   };
   const { handleOf, styleOf } = useDragOrder(move);
   const isComplete = missingVideos(film) === null;
+  const running = shots.flatMap(runningOf);
+  useReadAgainAtEnds(running);
+  /** Each shot without a video is being made. */
+  const isUnderWay = shots.every((one) => one.takes.video !== null || runningOf(one).length > 0);
   const newShot = (
     <NewButton px="sm" variant={isComplete ? "default" : "filled"} onClick={shot.open}>
       New shot
@@ -141,10 +148,17 @@ function FilmView({ film }: { film: FilmWithShots }) {
               />
             ))}
           </Stack>
-          {shots.length > 0 && !isComplete && (
-            <BusyButton mt="sm" variant="default" onClick={generating.open}>
-              Generate what is missing
-            </BusyButton>
+          {shots.length > 0 && (!isComplete || running.length > 0) && (
+            <Group mt="sm">
+              {!isComplete && (
+                <BusyButton variant="default" isBusy={isUnderWay} onClick={generating.open}>
+                  Generate what is missing
+                </BusyButton>
+              )}
+              <Text size="sm" role="status">
+                {running.length > 0 && `Under way: ${runningWords(running)}.`}
+              </Text>
+            </Group>
           )}
         </Grid.Col>
       </Grid>
@@ -158,6 +172,13 @@ function FilmView({ film }: { film: FilmWithShots }) {
   );
 }
 
+/** Such as “2 first frames, 1 video”. */
+const runningWords = (running: Prediction[]): string =>
+  PLAYING_ORDER.flatMap((step) => {
+    const { length } = running.filter((one) => one.step === step);
+    return length === 0 ? [] : countWords(step, length);
+  }).join(", ");
+
 type ShotRowProps = {
   shot: Shot;
   before: Shot | undefined;
@@ -170,7 +191,7 @@ type ShotRowProps = {
 };
 
 function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: ShotRowProps) {
-  const { projectId, title, takes } = shot;
+  const { projectId, title, predictions, takes } = shot;
   const { video } = takes;
   const known = { projectId, takes, ...(before && { predictions: before.takes }) };
   // Of a video, those that it was made from; of a shot without one, those that it would be made from.
@@ -179,6 +200,7 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
   const last = endOf(shot);
   const start = usePrediction(known, video === null || first == null || isUpload(first) ? null : first);
   const isChained = start != null && start.projectId !== projectId;
+  const told = PLAYING_ORDER.filter((step) => predictions[step]?.error || isRunning(predictions[step]));
   // Not disabled: a button would lose the keyboard focus.
   const mover = (Mark: typeof IconArrowUp, where: string, to: number) => (
     <ActionIcon
@@ -223,11 +245,27 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
             <IconPlayerPlay size={18} style={{ display: "block" }} />
           </UnstyledButton>
         ) : (
-          <Text size="sm" c="dimmed">
-            No video yet
-          </Text>
+          !told.includes("video") && (
+            <Text size="sm" c="dimmed">
+              No video yet
+            </Text>
+          )
         )}
       </Group>
+      {told.length > 0 && (
+        <Stack component="ul" gap={4} mt={6} className="plain-list" aria-label={`Steps of ${title}`}>
+          {told.map((step) => (
+            <Fragment key={step}>
+              <StepMark step={step} latest={predictions[step]} take={takes[step]} />
+              {predictions[step]?.error && (
+                <Text component="li" size="xs" lineClamp={3} title={predictions[step].error.message}>
+                  {predictions[step].error.message}
+                </Text>
+              )}
+            </Fragment>
+          ))}
+        </Stack>
+      )}
       {video !== null && <Outdated project={known} prediction={video} />}
       {isChained && before !== undefined && endOf(before) !== first && (
         <Text size="sm" mt={6}>

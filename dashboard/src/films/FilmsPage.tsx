@@ -48,7 +48,7 @@ const PICTURES = 4;
 
 function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Film }) {
   const { ref, inViewport } = useInViewport<HTMLElement>();
-  const { data } = useFilm(useLast(inViewport && projectIds.length > 0 ? filmId : null), false);
+  const { data } = useFilm(useLast(inViewport && projectIds.length > 0 ? filmId : null), () => false);
   const pictures = data?.shots.flatMap(({ takes }) => takes["first-frame"] ?? takes["last-frame"] ?? takes.video ?? []);
   return (
     <Card component="article" ref={ref} withBorder padding="md" className={link.card}>

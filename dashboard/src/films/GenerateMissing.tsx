@@ -3,20 +3,23 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { FilmWithShots, Shot, Step } from "../../../client/index.ts";
 import { useKeyframe, useOnce } from "../services.ts";
-import { PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
+import { isRunning } from "../queries/project-queries.ts";
+import { countWords, PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
 import { dollars, overBudgetWords } from "../ui/money.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
 /** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
-const isChained = (step: Step, before: Shot | undefined) =>
-  step === "first-frame" && before !== undefined && before.takes["last-frame"] !== null;
+const isChained = (before: Shot | undefined) => before !== undefined && before.takes["last-frame"] !== null;
 
 /** Starts a step for the shots that lack it, with the default model and each shot's own prompt. */
 export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
   const { filmId, shots, updatedAt } = film;
   const keyframe = useKeyframe();
-  const lacksFrame = shots.some(({ takes }, at) => !takes["first-frame"] && !isChained("first-frame", shots[at - 1]));
+  const lacksFrame = shots.some(
+    ({ takes, predictions: { "first-frame": latest } }, at) =>
+      !takes["first-frame"] && !takes.video && !isRunning(latest) && !isChained(shots[at - 1]),
+  );
   const [chosen, setChosen] = useState<Step | null>(null);
   const step = chosen ?? (lacksFrame ? "first-frame" : "video");
   /** Shots whose box was changed. */
@@ -35,17 +38,19 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   );
   const listed = data?.shots.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
-    const chained = isChained(step, shots[at - 1]);
-    const isOn = one.error === null && chained === changed.includes(one.projectId);
-    const refusal = one.error?.code === "frame_not_ready" ? "It has no first frame yet." : one.error?.message;
-    const note = refusal ?? (chained ? `It starts where shot ${at} ends.` : null);
+    const chain = isChained(shots[at - 1]) ? `It starts where shot ${at} ends.` : null;
+    const needless = shots[at]?.takes.video ? "It has a video." : chain;
+    const isOff = step === "first-frame" && needless !== null;
+    const isOn = one.error === null && isOff === changed.includes(one.projectId);
+    // A film's step starts each video on the shot's own frame.
+    const notReady = chain === null ? "It has no first frame yet." : `${chain} Generate it on the page of the shot.`;
+    const refusal = one.error?.code === "frame_not_ready" ? notReady : one.error?.message;
+    const note = refusal ?? (isOff ? needless : null);
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
   const micros = wanted.map(({ estimateMicros }) => estimateMicros);
   const sum = micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
-  const name = STEP_NAME[step].toLowerCase();
-  const counted = (number: number) => `${number} ${name}${number === 1 ? "" : "s"}`;
   const close = () => {
     setChosen(null);
     setChanged([]);
@@ -54,7 +59,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   return (
     <FormWindow
       title="Generate what is missing"
-      submit={wanted.length === 0 ? "Generate" : `Generate ${counted(wanted.length)}`}
+      submit={wanted.length === 0 ? "Generate" : `Generate ${countWords(step, wanted.length)}`}
       failed="Could not start"
       isOpen={isOpen}
       onClose={close}
@@ -63,7 +68,8 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
       done={
         starting.data && (
           <Text role="status">
-            {counted(starting.data.predictions.length)} started. This page shows each when it is made.
+            {countWords(starting.variables.step, starting.data.predictions.length)} started. This page shows how far
+            each is.
           </Text>
         )
       }
@@ -77,7 +83,9 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
       />
       <Text size="sm">With the default model, and each shot's own prompt and cast.</Text>
       <ErrorNotice title="Could not read what is missing" error={error} />
-      {listed?.length === 0 && <Text size="sm">Each shot has a {name}, or it is being made.</Text>}
+      {listed?.length === 0 && (
+        <Text size="sm">Each shot has a {STEP_NAME[step].toLowerCase()}, or it is being made.</Text>
+      )}
       <Stack gap="xs" mah="40vh" style={{ overflowY: "auto" }}>
         {listed?.map(({ projectId, isOn, note, label, error: refused }) => (
           <Checkbox

@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
+import { runningOf, WHILE_RUNNING_MS } from "./project-queries.ts";
 import { forget, IS_SHOWN } from "./query-client.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useKeyframe, useOnce } from "../services.ts";
@@ -29,14 +30,20 @@ export function useFilmChoice(enabled: boolean) {
   });
 }
 
-/** A film with its shots; without an id nothing is read. `isFollowed`: other pages and people may change it while it is shown. */
-export function useFilm(filmId: string | null, isFollowed = true) {
+/** To show what runs. A read takes a token of the user's rate, and one more for each ten shots: a long film is read less often. */
+export const pauseWhileRunning = (film?: FilmWithShots): number =>
+  film?.shots.some((shot) => runningOf(shot).length > 0)
+    ? Math.min(LOOK_MS, WHILE_RUNNING_MS * (1 + film.shots.length / 10))
+    : LOOK_MS;
+
+/** A film with its shots; without an id nothing is read. It is read again, because other pages and people may change it. */
+export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) => number | false = () => LOOK_MS) {
   const keyframe = useKeyframe();
   return useQuery({
     queryKey: filmKey(filmId),
     queryFn: ({ signal }) => keyframe.films.read(filmId ?? "", { signal }),
     enabled: filmId !== null,
-    refetchInterval: ({ state }) => (isGone(state.error) || !isFollowed ? false : LOOK_MS),
+    refetchInterval: ({ state: { data, error } }) => (isGone(error) ? false : pauseOf(data)),
   });
 }
 

@@ -1,3 +1,4 @@
+import { useDidUpdate, usePrevious } from "@mantine/hooks";
 import { type MutationMeta, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {
   hasEnded,
@@ -10,6 +11,7 @@ import {
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isGone } from "../ui/errors.ts";
+import { readAgain } from "./query-client.ts";
 
 /** While a prediction runs, at the pace of the service. */
 export const WHILE_RUNNING_MS = 1_000;
@@ -32,6 +34,15 @@ export function useProject(projectId: string) {
     refetchInterval: ({ state: { data, error } }) =>
       isGone(error) ? false : data && runningOf(data).length > 0 ? WHILE_RUNNING_MS : LOOK_MS,
   });
+}
+
+/** The end of a run changes more than what it was read with: sums, histories, films, estimates, the models that are offered. */
+export function useReadAgainAtEnds(running: Prediction[]): void {
+  const queries = useQueryClient();
+  const ids = running.map(({ predictionId }) => predictionId);
+  const before = usePrevious(ids);
+  const hasEnded = before?.some((id) => !ids.includes(id)) ?? false;
+  useDidUpdate(() => void (hasEnded && readAgain(queries)), [ids.join()]);
 }
 
 type Change = {

@@ -10,6 +10,10 @@ export const STEP_NAME: Record<Step, string> = {
   "last-frame": "Last frame",
 };
 
+/** Such as “2 first frames”. */
+export const countWords = (step: Step, number: number): string =>
+  `${number} ${STEP_NAME[step].toLowerCase()}${number === 1 ? "" : "s"}`;
+
 /** What the selected take of a step is used for. */
 export const USE: Record<Step, string> = {
   "first-frame": "for the next video",

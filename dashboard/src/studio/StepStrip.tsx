@@ -80,7 +80,8 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     options: optionsFor(step),
     onOptions: (changed: Partial<StepOptions>) =>
       changeOptions((all) => ({ ...all, [step]: { ...NO_OPTIONS, ...all[step], ...changed } })),
-    startsOn,
+    // The first frame is not replaced by it when the video starts on an image of its own.
+    startsOn: step === "first-frame" && forVideo.firstFrame !== null ? null : startsOn,
     isNext: step === next,
     isLookedAt: !isWide && address.get("step") === step,
     onLook: () => address.get("step") !== step && look({ step }),

@@ -1,15 +1,13 @@
 import { Box, Group, NativeSelect, type NativeSelectProps, Text, VisuallyHidden } from "@mantine/core";
-import { useDidUpdate, useDisclosure, useId, usePrevious, useWindowEvent } from "@mantine/hooks";
-import { useQueryClient } from "@tanstack/react-query";
+import { useDisclosure, useId, useWindowEvent } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import type { Project, ProjectWithPredictions } from "../../../client/index.ts";
 import { useElements } from "../queries/element-queries.ts";
 import { useFilm } from "../queries/film-queries.ts";
-import { readAgain } from "../queries/query-client.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
-import { useChangeProject, useProject, runningOf } from "../queries/project-queries.ts";
+import { useChangeProject, useProject, useReadAgainAtEnds, runningOf } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, STATUS_WORD, STEP_NAME } from "../steps/status-words.ts";
 import { errorSentence, isGone } from "../ui/errors.ts";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
@@ -43,13 +41,8 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
   const isMade = takes.video !== null && !takes.video.outdated;
   const navigate = useNavigate();
   const texts = useTexts(project);
-  const queries = useQueryClient();
   useWindowEvent("keydown", generateByKeys);
-  // The end of a run changes more than the project: sums, histories, films, the models that are offered.
-  const running = runningOf(project).map(({ predictionId }) => predictionId);
-  const before = usePrevious(running);
-  const hasEnded = before?.some((predictionId) => !running.includes(predictionId)) ?? false;
-  useDidUpdate(() => void (hasEnded && readAgain(queries)), [running.join()]);
+  useReadAgainAtEnds(runningOf(project));
   return (
     <>
       <div className={classes.head}>

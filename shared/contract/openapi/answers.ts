@@ -133,7 +133,7 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   deletePrediction: { ...firstFrame, output: null },
   createFilm: { ...SAMPLE_FILM, projectIds: [] },
   listFilms: { films: [SAMPLE_FILM], nextCursor: null },
-  readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
+  readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, predictions, takes: predictions }] },
   changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
   deleteFilm: SAMPLE_FILM,
   createElement: SAMPLE_ELEMENT,

@@ -61,9 +61,9 @@ export const filmOperations = {
   readFilm: {
     ...one,
     method: "GET",
-    summary: "Read a film with its shots and their takes",
+    summary: "Read a film with its shots",
     description:
-      "`shots` has the film's projects in order, each with `takes`: the frames and the video to show, as a read of the project has them. It is all that a player needs. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
+      "`shots` has the film's projects in order, each as its own read has it: with `takes`, the frames and the video to show, and `predictions`, which say what runs or why it failed. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A film that does not exist and a film of another user are both `not_found`.",
     answer: filmWithShots,
     versioned: true,

@@ -33,14 +33,14 @@ export const listFilms: Handler<"listFilms"> = async ({ query, caller }, { datab
   return { data: { films: rows.map(mapFilm), nextCursor }, headers: answerHeaders(answer) };
 };
 
-/** GET /api/films/:filmId → 200 with the film and its shots in order, each with its takes. */
+/** GET /api/films/:filmId → 200 with the film and its shots in order, each as its own read has it. */
 export const readFilm: Handler<"readFilm"> = async (call, { database, storage }) => {
   const answer = await database.read("read_film", { film_id: call.path("filmId") }, call.caller, wholeFilmAnswer);
-  const takes = answer.shots.flatMap(({ predictions }) => predictions.filter(({ is_take }) => is_take));
-  const files = await storage.signGenerated(outputPaths(takes.map(({ prediction }) => prediction)), call.caller);
+  const included = answer.shots.flatMap(({ predictions }) => predictions.map(({ prediction }) => prediction));
+  const files = await storage.signGenerated(outputPaths(included), call.caller);
   const shots = answer.shots.map(({ predictions, ...row }) => ({
     ...mapProject(row),
-    takes: mapSteps(predictions, files).takes,
+    ...mapSteps(predictions, files),
   }));
   return versioned({ ...mapFilm(answer.film), shots }, answer);
 };
