@@ -200,7 +200,7 @@ async function upgradeWithWork(way: Way, beforeUpgrade: () => Promise<void> = as
   await register(maker, receiver.url);
   const other = await maker.call(project, "POST", "/api/projects", { title: "Pier", textPrompt: "A pier" });
   const untilUnderWay = (made: Prediction) =>
-    until("its run is under way", async () => (await maker.read(made)).status === "starting");
+    until("its run is under way", async () => (await maker.read(made)).startedAt !== null);
   const startsIn = async (seconds: number) => {
     simulator.control.delays({ start_ms: seconds * 1000 });
     return await maker.start("first-frame", { prompt: `A harbour, ${crypto.randomUUID()}` });
