@@ -1,7 +1,7 @@
 import { mkdtemp, rename, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { freePort } from "../../local/network.ts";
 import { removePostgresData } from "../../local/postgres/server-user.ts";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
@@ -70,21 +70,6 @@ let port: number;
 let stack: Stack;
 let simulator: RunningSimulator;
 let receiver: FlowReceiver;
-beforeEach(async () => {
-  dataDir = await mkdtemp(join(parent, "data-"));
-  await Deno.chmod(dataDir, 0o755);
-  running = join(dataDir, "running");
-  port = freePort();
-  simulator = await startSimulator({ imageWidth: 160 });
-  receiver = await startFlowReceiver(answers(503));
-});
-afterEach(async () => {
-  await stack?.stop();
-  await receiver.close();
-  await simulator.stop();
-  await removeData(dataDir);
-});
-
 /** Starts the stack with the functions of a folder; `replaceFunctions` changes them. */
 async function startWith(folder: string): Promise<void> {
   await pointTo(folder);
@@ -259,77 +244,91 @@ async function upgradeWithWork(way: Way, beforeUpgrade: () => Promise<void> = as
   return { maker, early, late, waiting, during, taken };
 }
 
-test("add of the next version, db push, then its functions, with runs and deliveries under way → all ends once, paid once", async () => {
-  const app = await initApp(parent, "app", {});
-  expect(await app.install(["add"], old.folder)).toMatchObject({ code: 0 });
-  const newer = await copyOf(app, "app-newer");
-  expect(await newer.install(["add"], next.folder)).toMatchObject({ code: 0 });
-  const had = await app.files();
-  const more = [...(await newer.files()).keys()].filter((path) => !had.has(path));
-  expect(more).toEqual([expect.stringMatching(`^supabase/migrations/\\d{14}_${next.migration}\\.sql$`)]);
-  await upgradeWithWork({
-    from: app.folder,
-    to: newer.folder,
-    upgrade: async (whileOld) => {
-      const push = () => newer.supabase("db", "push", `--remote=${stack.migrationUrl}`, "--yes");
-      // As a dump does.
-      await query((sql) =>
-        sql.begin(async (reading) => {
-          await reading`select from keyframe.projects limit 1`;
-          await expect(push()).rejects.toThrow("lock timeout");
-        }),
-      );
-      expect(await health()).toMatchObject({ status: 200, version: old.version });
-      await push();
-      await whileOld();
-    },
+describe("work under way", () => {
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(parent, "data-"));
+    await Deno.chmod(dataDir, 0o755);
+    running = join(dataDir, "running");
+    port = freePort();
+    simulator = await startSimulator({ imageWidth: 160 });
+    receiver = await startFlowReceiver(answers(503));
   });
-});
+  afterEach(async () => {
+    await stack?.stop();
+    await receiver.close();
+    await simulator.stop();
+    await removeData(dataDir);
+  });
 
-test("deploy of the next version with runs and deliveries under way → the same; then the backup: nothing is paid again", async () => {
-  const postgresDir = join(dataDir, "postgres");
-  const backup = join(dataDir, "backup");
-  const work = await upgradeWithWork({ from: old.folder, to: next.folder, upgrade: deployNext }, async () => {
+  test("add of the next version, db push, then its functions → runs and deliveries under way end once, paid once", async () => {
+    const app = await initApp(parent, "app", {});
+    expect(await app.install(["add"], old.folder)).toMatchObject({ code: 0 });
+    const newer = await copyOf(app, "app-newer");
+    expect(await newer.install(["add"], next.folder)).toMatchObject({ code: 0 });
+    await upgradeWithWork({
+      from: app.folder,
+      to: newer.folder,
+      upgrade: async (whileOld) => {
+        const push = () => newer.supabase("db", "push", `--remote=${stack.migrationUrl}`, "--yes");
+        // As a dump does.
+        await query((sql) =>
+          sql.begin(async (reading) => {
+            await reading`select from keyframe.projects limit 1`;
+            await expect(push()).rejects.toThrow("lock timeout");
+          }),
+        );
+        expect(await health()).toMatchObject({ status: 200, version: old.version });
+        await push();
+        await whileOld();
+      },
+    });
+  });
+
+  test("deploy of the next version → the same; then a backup restored by docs/upgrade.md → nothing is paid again", async () => {
+    const postgresDir = join(dataDir, "postgres");
+    const backup = join(dataDir, "backup");
+    const work = await upgradeWithWork({ from: old.folder, to: next.folder, upgrade: deployNext }, async () => {
+      await stack.stop();
+      expect((await new Deno.Command("cp", { args: ["-pPR", postgresDir, backup] }).output()).success).toBe(true);
+      await startWith(old.folder);
+    });
+
+    // As docs/upgrade.md says: functions stopped, the database restored, what waits ended, the version of the backup deployed.
+    const page = await Deno.readTextFile(join(PROJECT_ROOT, "docs/upgrade.md"));
+    const [, stopped = ""] = /for name in (.+); do/.exec(page) ?? [];
+    expect(stopped.split(" ").sort()).toEqual([...FUNCTION_NAMES].sort());
     await stack.stop();
-    expect((await new Deno.Command("cp", { args: ["-pPR", postgresDir, backup] }).output()).success).toBe(true);
+    await removePostgresData(postgresDir);
+    await rename(backup, postgresDir);
+    const restored = await startPostgres({ dataDir: postgresDir, durable: false });
+    const recipe = (await readRecipes("upgrade")).find(({ title }) => title === "End what waits");
+    await onServer(restored.url, (sql) => asAdministrator(sql, recipe?.sql ?? ""));
+    await restored.stop();
+    const before = receiver.arrivals.length;
     await startWith(old.folder);
+
+    expect(await health()).toMatchObject({ status: 200, version: old.version });
+    const { maker, early, late, waiting, during } = work;
+    for (const made of [early, late]) expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
+    expect(await maker.read(waiting)).toMatchObject({ status: "failed", error: { retryable: true } });
+    await expect(maker.read(during)).rejects.toThrow("404 not_found");
+    await untilAllIsDelivered();
+    const ids = [early, late, waiting, during].map(({ predictionId }) => predictionId);
+    expect(ids.map(runsOf)).toEqual([1, 1, 1, 1]);
+    const { ledger, billed } = await bills();
+    expect([ledger.length, ledger]).toEqual([2, billed]);
+    // What was due when the backup was made comes again under its identifier; what ended since, under another.
+    const again = eventsSince(before, "project.created");
+    expect(again).toHaveLength(1);
+    expect(eventsSince(work.taken, "project.created").filter((event) => event === again[0])).toHaveLength(2);
+    expect(subjects(eventsSince(before, "generation.succeeded"))).toEqual(
+      [early, late].map((it) => it.predictionId).sort(),
+    );
+    expect(subjects(eventsSince(before, "generation.failed"))).toEqual([waiting.predictionId]);
+    simulator.control.delays({ start_ms: 0 });
+    const made = await maker.start("first-frame");
+    expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
   });
-
-  // As docs/upgrade.md says: functions stopped, the database restored, what waits ended, the version of the backup deployed.
-  const page = await Deno.readTextFile(join(PROJECT_ROOT, "docs/upgrade.md"));
-  const [, stopped = ""] = /for name in (.+); do/.exec(page) ?? [];
-  expect(stopped.split(" ").sort()).toEqual([...FUNCTION_NAMES].sort());
-  await stack.stop();
-  await removePostgresData(postgresDir);
-  await rename(backup, postgresDir);
-  const restored = await startPostgres({ dataDir: postgresDir, durable: false });
-  const recipe = (await readRecipes("upgrade")).find(({ title }) => title === "End what waits");
-  await onServer(restored.url, (sql) => asAdministrator(sql, recipe?.sql ?? ""));
-  await restored.stop();
-  const before = receiver.arrivals.length;
-  await startWith(old.folder);
-
-  expect(await health()).toMatchObject({ status: 200, version: old.version });
-  const { maker, early, late, waiting, during } = work;
-  for (const made of [early, late]) expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
-  expect(await maker.read(waiting)).toMatchObject({ status: "failed", error: { retryable: true } });
-  await expect(maker.read(during)).rejects.toThrow("404 not_found");
-  await untilAllIsDelivered();
-  const ids = [early, late, waiting, during].map(({ predictionId }) => predictionId);
-  expect(ids.map(runsOf)).toEqual([1, 1, 1, 1]);
-  const { ledger, billed } = await bills();
-  expect([ledger.length, ledger]).toEqual([2, billed]);
-  // What was due when the backup was made comes again under its identifier; what ended since, under another.
-  const again = eventsSince(before, "project.created");
-  expect(again).toHaveLength(1);
-  expect(eventsSince(work.taken, "project.created").filter((event) => event === again[0])).toHaveLength(2);
-  expect(subjects(eventsSince(before, "generation.succeeded"))).toEqual(
-    [early, late].map((it) => it.predictionId).sort(),
-  );
-  expect(subjects(eventsSince(before, "generation.failed"))).toEqual([waiting.predictionId]);
-  simulator.control.delays({ start_ms: 0 });
-  const made = await maker.start("first-frame");
-  expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
 });
 
 /** `npm run deploy` in the next version's checkout. Only the Management API is a stand-in; what it deploys runs in the stack. */
