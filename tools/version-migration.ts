@@ -5,6 +5,9 @@ import { readText } from "./install/source.ts";
 
 type File = { file: string; text: string };
 
+/** A change of a table waits for whoever reads it, as a dump does for its whole time, and everybody's requests wait behind the change. */
+const SHORT_WAIT = "select set_config('lock_timeout', '5s', true);";
+
 /** Where the SQL that is written by hand ends, in the migration of a version after the first. */
 const MARK = "-- Made by `npm run schema` from here on: write above this line.";
 
@@ -71,7 +74,7 @@ export function versionMigration(given: {
   const isEnd = ({ file }: File) => file.startsWith("99_");
   const all = (files: File[]) => files.map((each) => `-- supabase/schemas/${each.file}\n\n${each.text}\n`).join("");
   const end = `${all(schemas.filter(isEnd))}insert into keyframe_private.installation (version) values ('${version}');\n`;
-  const byHand = present?.text.split(MARK)[0] ?? `-- What changes in ${version}.\n\n`;
+  const byHand = present?.text.split(MARK)[0] ?? `-- What changes in ${version}.\n${SHORT_WAIT}\n\n`;
   const text =
     last === undefined
       ? `-- Made by \`npm run schema\` from supabase/schemas: edit those.\n\n${all(schemas.filter((each) => !isEnd(each)))}${end}`

@@ -1,20 +1,19 @@
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { removeData } from "../../local/stack/data-folder.ts";
 import type { Stage } from "../../local/stack/command-line.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { runDemo } from "../../tools/demo/run-demo.ts";
 import { migrationName } from "../../tools/install/source.ts";
-import { releaseLine, writeVersionMigration } from "../../tools/version-migration.ts";
 import { readEverything } from "../support/database/everything.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
 import { type DeployScene, openDeployScene } from "../support/tools/deploy-scene.ts";
 import { type AppRepository, giveOwnThings, initApp } from "../support/tools/install-apps.ts";
+import { makeVersions } from "../support/tools/next-version.ts";
 
 // The real Supabase CLI and a real Postgres; the Management API is a stand-in. The tests of each repository run in order.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
@@ -131,6 +130,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
   let database: string[];
   let before: Map<string, string>;
   let uploaded: Map<string, string>;
+  let newer: string;
   beforeAll(async () => {
     app = await make("cinema");
     await giveOwnThings(app);
@@ -188,21 +188,22 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     const [user] =
       await scene.sql`insert into auth.users (id, email) values (gen_random_uuid(), 'a@film.local') returning id`;
     await scene.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${user?.id}, 'Harbour', 'A harbour at dawn')`;
-    const newer = await makeNewerVersion();
+    const { old, next } = await makeVersions(parent);
+    newer = next.folder;
     const had = await app.files();
     const { code, said } = await app.install(["add"], newer);
-    expect([code, said]).toEqual([0, expect.stringMatching(/Keyframe 0\.2\.0, from 0\.1\.0/)]);
+    expect([code, said]).toEqual([0, expect.stringContaining(`Keyframe ${next.version}, from ${old.version}`)]);
     const files = await app.files();
     const added = [...files.keys()]
       .filter((path) => !had.has(path))
       .map((path) => migrationName(path.split("/")[2] ?? ""));
-    expect(added).toEqual(["keyframe_0_2_0"]);
+    expect(added).toEqual([next.migration]);
     await push(app);
     expect([...(await scene.sql`select title, director from keyframe.projects`)]).toEqual([
       { title: "Harbour", director: null },
     ]);
     const versions = await scene.sql`select version from keyframe_private.installation order by version`;
-    expect(versions.map(({ version }) => version)).toEqual(["0.1.0", "0.2.0"]);
+    expect(versions.map(({ version }) => version)).toEqual([old.version, next.version]);
     const older = await app.install(["add"]);
     expect(older).toMatchObject({ code: 1, said: expect.stringContaining("use a newer version of Keyframe") });
   });
@@ -213,7 +214,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     const named = expect.stringMatching(/projects, predictions.*run the command again with --yes/s);
     expect([refused, await app.files()]).toEqual([{ code: 1, said: named }, had]);
     await scene.sql`delete from auth.users`;
-    expect(await app.install(["remove", "--yes"], join(parent, "newer"))).toMatchObject({ code: 0 });
+    expect(await app.install(["remove", "--yes"], newer)).toMatchObject({ code: 0 });
     const migrations = /^supabase\/migrations\/\d+_keyframe_/;
     const kept = [...(await app.files())].filter(([path]) => !migrations.test(path));
     expect(new Map(kept)).toEqual(before);
@@ -227,7 +228,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     await push(app);
     expect(await everything()).toEqual(database);
 
-    const { code, said } = await app.install(["remove", "--migrations"], join(parent, "newer"));
+    const { code, said } = await app.install(["remove", "--migrations"], newer);
     expect(code).toBe(0);
     expect(await app.files()).toEqual(before);
     const repair = /supabase (migration repair .*) --remote=<ref>/.exec(said)?.[1] ?? "";
@@ -237,25 +238,3 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     await push(app);
   });
 });
-
-const FIRST = "20261122000100_keyframe_0_1_0.sql";
-
-/** A checkout of a later version: a column more. */
-async function makeNewerVersion(): Promise<string> {
-  const folder = join(parent, "newer");
-  for (const path of ["supabase", "shared", "tools", "local", "package.json"]) {
-    await cp(join(PROJECT_ROOT, path), join(folder, path), { recursive: true });
-  }
-  await symlink(join(PROJECT_ROOT, "node_modules"), join(folder, "node_modules"));
-  const text = Deno.readTextFileSync(join(folder, "package.json"));
-  await writeFile(join(folder, "package.json"), text.replace('"version": "0.1.0"', '"version": "0.2.0"'));
-  const first = join(folder, "supabase/migrations", FIRST);
-  await writeFile(
-    join(folder, "CHANGELOG.md"),
-    `# Changelog\n\n## [0.1.0]\n\n${releaseLine({ file: FIRST, text: await readFile(first, "utf8") })}\n`,
-  );
-  const next = join(folder, "supabase/migrations", await writeVersionMigration(folder, new Date("2099-12-31")));
-  const begun = await readFile(next, "utf8");
-  await writeFile(next, begun.replace("\n\n", "\n\nalter table keyframe.projects add column director text;\n\n"));
-  return folder;
-}

@@ -36,7 +36,7 @@ export type FilmMaker = {
 
 const hasEnded = ({ status }: Prediction) => status === "succeeded" || status === "failed" || status === "canceled";
 
-export async function newFilmMaker(stack: FlowStack): Promise<FilmMaker> {
+export async function newFilmMaker(stack: Pick<FlowStack, "url" | "publishableKey">): Promise<FilmMaker> {
   const { session } = await signUpAt(stack);
   const { access_token: accessToken, user } = session;
   const call: Call = async (schema, method, path, body) => {

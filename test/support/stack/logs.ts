@@ -7,7 +7,7 @@ const callback = z.looseObject({ event: z.literal("callback"), status: z.string(
 
 /** What a function has logged with this in the line (a prediction's identifier, an event's name), oldest first. */
 export async function loggedBy(
-  { dataDir }: FlowStack,
+  { dataDir }: Pick<FlowStack, "dataDir">,
   functionName: "keyframe-generate" | "keyframe-replicate-webhook",
   part: string,
 ) {

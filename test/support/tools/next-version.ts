@@ -1,0 +1,169 @@
+import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { runProgram } from "./run-command.ts";
+
+/** A checkout of a version, in a folder of its own. */
+export type Checkout = {
+  folder: string;
+  version: string;
+  /** `keyframe_0_1_0`: the name of the version's migration, without its time. */
+  migration: string;
+  /** Replaces a text that the file must have. Returns what puts it back. */
+  edit(path: string, from: string, to: string): Promise<() => Promise<void>>;
+  /** `npm run schema`, without npm. */
+  schema(): Promise<{ code: number; output: string }>;
+};
+
+/**
+ * This checkout as the release that it will be, and the version after it, each made by `npm run schema` as CONTRIBUTING.md says. `asked`:
+ * what that said before CHANGELOG.md had the line that it asks for.
+ */
+export async function makeVersions(
+  parent: string,
+): Promise<{ old: Checkout; next: Checkout; asked: { code: number; output: string } }> {
+  const old = await copyAtRelease(parent);
+  const asked = await old.schema();
+  const [line = ""] = /Migration: \S+ SHA-256 [0-9a-f]{64}/.exec(asked.output) ?? [];
+  await noteRelease(old, line);
+  await mustSucceed(old);
+  return { old, next: await makeNextVersion(old, parent), asked };
+}
+
+/** This checkout at the moment of its release: CHANGELOG.md has the heading of its version, and not yet the line below it. */
+async function copyAtRelease(parent: string): Promise<Checkout> {
+  const { version } = JSON.parse(await readFile(join(PROJECT_ROOT, "package.json"), "utf8")) as { version: string };
+  const copy = await copyOf(PROJECT_ROOT, parent, version);
+  const changelog = join(copy.folder, "CHANGELOG.md");
+  const text = (await readFile(changelog, "utf8")).replace(
+    new RegExp(`^Migration: \\d+_${copy.migration}\\.sql .*\\n`, "m"),
+    "",
+  );
+  const isHeaded = text.includes(`\n## [${version}]`);
+  await writeFile(changelog, isHeaded ? text : text.replace("\n## ", `\n## [${version}] - 2026-12-01\n\n## `));
+  return copy;
+}
+
+/** Writes a line below the heading of the version. */
+async function noteRelease({ folder, version }: Checkout, line: string): Promise<void> {
+  const changelog = join(folder, "CHANGELOG.md");
+  const text = await readFile(changelog, "utf8");
+  const heading = new RegExp(`^## \\[${version.replaceAll(".", "\\.")}\\].*$`, "m");
+  await writeFile(
+    changelog,
+    text.replace(heading, (found) => `${found}\n\n${line}`),
+  );
+}
+
+/**
+ * The version after a released one, as CONTRIBUTING.md says: `projects` has a column more, and a function of api and one of a worker
+ * take a parameter more, which the code of this version sends.
+ */
+async function makeNextVersion(released: Checkout, parent: string): Promise<Checkout> {
+  const version = released.version.replace(/\d+$/, (patch) => String(Number(patch) + 1));
+  const next = await copyOf(released.folder, parent, version);
+  const { edit, folder } = next;
+  await edit("package.json", `"version": "${released.version}"`, `"version": "${version}"`);
+  await mustSucceed(next);
+
+  const schemas = "supabase/schemas";
+  await edit(
+    `${schemas}/10_projects/10_projects.sql`,
+    "  element_ids uuid[],\n",
+    "  element_ids uuid[],\n  director text,\n",
+  );
+  const comment = "comment on column keyframe.projects.director is 'Who directs it.';\n";
+  await edit(
+    `${schemas}/10_projects/10_projects.sql`,
+    "comment on table keyframe.projects",
+    `${comment}comment on table keyframe.projects`,
+  );
+  const projectApi = `${schemas}/10_projects/20_project_api.sql`;
+  await edit(
+    projectApi,
+    "element_ids uuid[] default null)\nreturns",
+    "element_ids uuid[] default null, director text default null)\nreturns",
+  );
+  await edit(projectApi, "film_id, element_ids)\n    values", "film_id, element_ids, director)\n    values");
+  await edit(projectApi, "create_project.element_ids)\n", "create_project.element_ids, create_project.director)\n");
+  const claims = `${schemas}/40_work/30_claims.sql`;
+  await edit(
+    claims,
+    "one_by_one boolean default false)\nreturns setof",
+    "one_by_one boolean default false, calm boolean default false)\nreturns setof",
+  );
+
+  const changed = [
+    await functionIn(join(folder, projectApi), "keyframe.create_project"),
+    await functionIn(join(folder, claims), "keyframe_worker.claim_predictions"),
+  ];
+  // A parameter more is another function to Postgres: beside the old one, calls by name would find two.
+  const byHand = ["alter table keyframe.projects add column director text;\n", comment, ...changed].join("");
+  await edit(await migrationOf(next), "\n\n", `\n\n${byHand}\n`);
+  await mustSucceed(next);
+
+  const functions = "supabase/functions";
+  await edit(
+    `${functions}/api/routes/projects.ts`,
+    "element_ids: elementIds, ...idempotency",
+    'element_ids: elementIds, director: "Ada", ...idempotency',
+  );
+  await edit(
+    `${functions}/keyframe-generate/tasks/claim.ts`,
+    "room: room(max_rows) }",
+    "room: room(max_rows), calm: true }",
+  );
+  return next;
+}
+
+/** The path of the migration of a checkout's version. */
+export async function migrationOf({ folder, migration }: Checkout): Promise<string> {
+  const files = await Array.fromAsync(Deno.readDir(join(folder, "supabase/migrations")));
+  const file = files.find(({ name }) => name.endsWith(`_${migration}.sql`));
+  if (file === undefined) throw new Error(`${folder} has no migration ${migration}.`);
+  return `supabase/migrations/${file.name}`;
+}
+
+async function copyOf(root: string, parent: string, version: string): Promise<Checkout> {
+  const folder = join(parent, `keyframe-${version}`);
+  await mkdir(folder);
+  for (const path of ["supabase", "shared", "tools", "local", "package.json", "CHANGELOG.md"]) {
+    await cp(join(root, path), join(folder, path), { recursive: true });
+  }
+  await symlink(join(PROJECT_ROOT, "node_modules"), join(folder, "node_modules"));
+  return {
+    folder,
+    version,
+    migration: `keyframe_${version.replaceAll(".", "_")}`,
+    edit: async (path, from, to) => {
+      const file = join(folder, path);
+      const text = await readFile(file, "utf8");
+      if (!text.includes(from)) throw new Error(`${path} has no ${JSON.stringify(from)}.`);
+      await writeFile(
+        file,
+        text.replace(from, () => to),
+      );
+      return () => writeFile(file, text);
+    },
+    schema: async () => {
+      const script = join(folder, "tools/schema.ts");
+      const { code, output } = await runProgram(Deno.execPath(), ["run", "-A", script], {}, folder).ended;
+      return { code, output };
+    },
+  };
+}
+
+async function mustSucceed(checkout: Checkout): Promise<void> {
+  const { code, output } = await checkout.schema();
+  if (code !== 0) throw new Error(output);
+}
+
+/** The statements that replace a function by what a file of the schemas has, with its comment. */
+async function functionIn(file: string, name: string): Promise<string> {
+  const start = `create function ${name}(`;
+  const text = await readFile(file, "utf8");
+  const from = text.indexOf(start);
+  const end = text.indexOf("\n", text.indexOf(`comment on function ${name} is`, from));
+  if (from < 0 || end < from) throw new Error(`${file} has no function ${name} with a comment.`);
+  return `drop function ${name};\n${text.slice(from, end)}\n`;
+}
