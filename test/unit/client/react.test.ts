@@ -257,6 +257,34 @@ describe.each([18, 19] as const)("React %s", (version) => {
     },
   );
 
+  test("a list and its project → one poll of what runs, both show it; its end, a selection, a take hidden → read again", async () => {
+    const GET_LIST = `GET /projects/${projectId}/predictions?step=video&limit=2`;
+    const EARLIER = { ...ENDED, predictionId: "earlier" };
+    const listWith = (...predictions: Prediction[]) => ({ predictions, nextCursor: null });
+    const readBoth = async (project: object, list: object) => {
+      (await next(GET_PROJECT)).answer(project);
+      (await next(GET_LIST)).answer(list);
+      await shows("List", { status: "ready", data: list }, 2);
+    };
+    await show("Client", "List", "List", "Project");
+    await readBoth(projectWith(RUNNING, EARLIER), listWith(RUNNING, EARLIER));
+    (await next(GET_TAKE)).answer({ ...RUNNING, progress: 0.5 }, FIRST);
+    await shows("List", { data: listWith({ ...RUNNING, progress: 0.5 }, EARLIER) }, 2);
+    await shows("Project", { data: projectWith({ ...RUNNING, progress: 0.5 }, EARLIER) });
+    (await next(GET_TAKE)).answer(ENDED, HELD);
+    await shows("List", { data: listWith(ENDED, EARLIER) }, 2);
+    await readBoth(projectWith(ENDED, ENDED), listWith(ENDED, EARLIER));
+
+    const selected = { ...SAMPLE_PROJECT.selected, video: "earlier" };
+    await page.evaluate(`void page.keyframe.changeProject("${projectId}", { selected: { video: "earlier" } })`);
+    (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId, selected });
+    await shows("Project", { data: expect.objectContaining({ selected }) }); // before it is read again
+    await readBoth({ ...projectWith(ENDED, EARLIER), selected }, listWith(ENDED, EARLIER));
+    await page.evaluate(`void page.keyframe.hidePrediction({ projectId: "${projectId}", predictionId: "earlier" })`);
+    (await next(`PATCH /projects/${projectId}/predictions/earlier`)).answer({ ...EARLIER, hidden: true });
+    await readBoth(projectWith(ENDED, EARLIER), listWith(ENDED));
+  });
+
   test("usage of this month and of other days → one read of each query; a start, an end, a visible page → read again", async () => {
     const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";
     await show("Client", "Usage", "Usage", "May");
@@ -317,10 +345,10 @@ describe.each([18, 19] as const)("React %s", (version) => {
 
   test("rendered on a server → loading, and nothing is read; without an id → idle", async () => {
     const html = await page.evaluate<string>(
-      `page.html("Latest", "Project", "Take", "Film", "Models", "Usage", "NoProject")`,
+      `page.html("Latest", "Project", "List", "Take", "Film", "Models", "Usage", "NoProject")`,
     );
     const statuses = [...html.matchAll(/status&quot;:&quot;(\w+)/g)].map(([, status]) => status);
-    expect(statuses).toEqual([...Array(6).fill("loading"), "idle"]);
+    expect(statuses).toEqual([...Array(7).fill("loading"), "idle"]);
     await nothingElse();
     await show("NoProject");
     await shows("NoProject", { status: "idle" });
