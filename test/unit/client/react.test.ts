@@ -16,6 +16,7 @@ import { until } from "../../support/until.ts";
 const { projectId, predictionId } = REF;
 const GET_PROJECT = `GET /projects/${projectId}`;
 const GET_TAKE = `GET /projects/generate/video?projectId=${projectId}&predictionId=${predictionId}`;
+const GET_LIST = `GET /projects/${projectId}/predictions?step=video&limit=2`;
 const GET_FILM = "GET /films/film";
 
 const RUNNING = predictionWith({ status: "processing", progress: 0.25 });
@@ -31,6 +32,7 @@ const projectWith = (video: Prediction | null, take: Prediction | null = null) =
   const none = { "first-frame": null, "last-frame": null };
   return { ...SAMPLE_PROJECT, projectId, predictions: { ...none, video }, takes: { ...none, video: take } };
 };
+const listWith = (...predictions: Prediction[]) => ({ predictions, nextCursor: null });
 const HELD = { "preference-applied": "wait=1", "retry-after": "1", etag: 'W/"b"' };
 const FIRST = { "retry-after": "1", etag: 'W/"a"' };
 
@@ -208,7 +210,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Project", { status: "ready", data: projectWith(ENDED, ENDED) });
   });
 
-  test("a project that was read before its prediction ended, and answered after → read again", async () => {
+  test("a project and a list that were read before a prediction ended, and answered after → read again", async () => {
     await show("Project", "Take");
     (await next(GET_TAKE)).answer(ENDED);
     await shows("Take", showing({ status: "succeeded" }));
@@ -216,6 +218,11 @@ describe.each([18, 19] as const)("React %s", (version) => {
     (await next(GET_TAKE)).answer(ENDED);
     (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
     await shows("Project", { data: projectWith(ENDED, ENDED) });
+    await show("List");
+    (await next(GET_LIST)).answer(listWith(RUNNING));
+    (await next(GET_TAKE)).answer(ENDED);
+    (await next(GET_LIST)).answer(listWith(ENDED));
+    await shows("List", { data: listWith(ENDED) });
   });
 
   test.each([
@@ -258,9 +265,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
   );
 
   test("a list and its project → one poll of what runs, both show it; its end, a selection, a take hidden → read again", async () => {
-    const GET_LIST = `GET /projects/${projectId}/predictions?step=video&limit=2`;
     const EARLIER = { ...ENDED, predictionId: "earlier" };
-    const listWith = (...predictions: Prediction[]) => ({ predictions, nextCursor: null });
     const readBoth = async (project: object, list: object) => {
       (await next(GET_PROJECT)).answer(project);
       (await next(GET_LIST)).answer(list);
