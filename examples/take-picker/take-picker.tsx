@@ -112,7 +112,7 @@ function Take({ take, name, isSelected, aspectRatio, onSelect, change, refetch }
   };
   const Card = output ? "label" : "div";
   return (
-    <div className="flex min-w-0 flex-col rounded-lg border bg-card text-xs text-card-foreground accent-primary has-[:checked]:border-primary has-[input:focus-visible]:ring-[3px] has-[input:focus-visible]:ring-ring/50">
+    <div className="flex min-w-0 flex-col rounded-lg border bg-card text-xs text-card-foreground has-[:checked]:border-primary has-[input:focus-visible]:ring-[3px] has-[input:focus-visible]:ring-ring/50 [&_progress::-moz-progress-bar]:bg-primary [&_progress::-webkit-progress-bar]:bg-border [&_progress::-webkit-progress-value]:bg-primary [&_progress]:bg-border">
       <Card className="relative" onPointerEnter={play} onPointerLeave={pause} onFocus={play} onBlur={pause}>
         {output && <input type="radio" className="sr-only" {...{ name }} checked={isSelected} onChange={onSelect} />}
         <span className="grid place-items-center overflow-hidden rounded-t-lg bg-muted" style={{ aspectRatio }}>
@@ -157,7 +157,7 @@ function stateOf({ status, queuePosition, progress, hidden, outdated }: Predicti
   if (status === "failed" || status === "canceled") return status === "failed" ? "Failed" : "Canceled";
   if (status === "succeeded") return [hidden && "Hidden", outdated && "Outdated"].filter(Boolean).join(", ");
   if (queuePosition) return `Number ${queuePosition} in line`;
-  return progress === null ? "Starting" : `Generating, ${Math.floor(progress * 100)} %`;
+  return progress === null ? "Running" : `${Math.floor(progress * 100)} %`;
 }
 
 const DOLLARS = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", maximumFractionDigits: 4 });
