@@ -1,13 +1,14 @@
 import { throwIfAborted } from "./clock.ts";
 import { hasEnded } from "./endings.ts";
 import type { KeyframeClient } from "./index.ts";
-import { SharedReads } from "./shared-read.ts";
+import { SharedReads, type Show } from "./shared-read.ts";
 import type {
   Element,
   Film,
   FilmWithShots,
   ModelList,
   Prediction,
+  PredictionPage,
   Project,
   ProjectWithPredictions,
   Usage,
@@ -42,34 +43,55 @@ function createStore(client: KeyframeClient) {
   const predictions = new SharedReads<PredictionRef, Prediction>(async (ref, show, signal) => {
     const known = await client.readPrediction(ref, { signal });
     const inProject = projects.get(ref.projectId)?.state.data?.predictions[ref.step];
-    const wasRunning = [known, inProject].some((one) => one?.predictionId === ref.predictionId && !hasEnded(one));
+    const listed = pages.all().flatMap(({ state }) => state.data?.predictions ?? []);
+    const wasRunning = [known, inProject, ...listed].some(
+      (one) => one?.predictionId === ref.predictionId && !hasEnded(one),
+    );
     const ended = await client.waitFor(known, { signal, onProgress: (seen) => show(seen) });
     if (wasRunning) readContextAgain(ended);
   });
 
-  /** Follows what runs. An end reads the project again (`readContextAgain`), because it changes its takes. */
-  const projects = new SharedReads<string, ProjectWithPredictions>(async (projectId, show, signal) => {
-    let project = await client.readProject(projectId, { signal });
+  /** Shows what was read, then each later state of what runs in it. An end reads again what it changes (`readContextAgain`). */
+  function follow<Data>(
+    read: Data,
+    all: (Prediction | null)[],
+    put: (data: Data, seen: Prediction) => Data,
+    show: Show<Data>,
+    signal: AbortSignal,
+  ): void {
     throwIfAborted(signal);
-    show(project);
-    for (const one of Object.values(project.predictions)) {
+    let shown = read;
+    show(shown);
+    for (const one of all) {
       if (one === null || hasEnded(one)) continue;
       const leave = predictions.subscribe(one, () => {
         const { data, error } = predictions.get(one)?.state ?? {};
-        if (data) project = withPrediction(project, data);
-        show(project, error);
+        if (data) shown = put(shown, data);
+        show(shown, error);
       });
       signal.addEventListener("abort", leave);
       // Another component has it, and its poll has failed or ended since.
       const { data, error } = predictions.get(one)?.state ?? {};
       if (error || (data && hasEnded(data))) predictions.get(one)?.readAgain();
     }
+  }
+
+  const projects = new SharedReads<string, ProjectWithPredictions>(async (projectId, show, signal) => {
+    const project = await client.readProject(projectId, { signal });
+    follow(project, Object.values(project.predictions), withPrediction, show, signal);
+  });
+
+  /** By the project and the query as JSON. */
+  const pages = new SharedReads<string, PredictionPage>(async (key, show, signal) => {
+    const [projectId, query] = JSON.parse(key);
+    const page = await client.listPredictions(projectId, query, { signal });
+    follow(page, page.predictions, withLaterState, show, signal);
   });
 
   function readContextAgain(changed: Changed): void {
     if ("elementId" in changed) for (const project of projects.all()) project.readAgain(); // its takes are outdated
     if ("projectId" in changed) projects.get(changed.projectId)?.readAgain();
-    for (const film of films.all()) film.readAgain();
+    for (const read of [...films.all(), ...pages.all()]) read.readAgain();
     if ("predictionId" in changed) for (const sums of usage.all()) sums.readAgain();
   }
 
@@ -77,6 +99,8 @@ function createStore(client: KeyframeClient) {
     if ("predictionId" in changed) {
       projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
       predictions.get(changed)?.readAgain();
+    } else if ("selected" in changed) {
+      projects.get(changed.projectId)?.change((project) => ({ ...project, ...changed }));
     }
     readContextAgain(changed);
   };
@@ -111,7 +135,7 @@ function createStore(client: KeyframeClient) {
       },
     },
   };
-  return { keyframe, models, usage, films, projects, predictions };
+  return { keyframe, models, usage, films, projects, pages, predictions };
 }
 
 /** Replaces the latest prediction by a later state, or by a later prediction. */
@@ -120,3 +144,8 @@ function withPrediction(project: ProjectWithPredictions, seen: Prediction): Proj
   if (known !== null && known.predictionId !== seen.predictionId && known.createdAt > seen.createdAt) return project;
   return { ...project, predictions: { ...project.predictions, [seen.step]: seen } };
 }
+
+const withLaterState = (page: PredictionPage, seen: Prediction): PredictionPage => ({
+  ...page,
+  predictions: page.predictions.map((one) => (one.predictionId === seen.predictionId ? seen : one)),
+});

@@ -11,7 +11,16 @@ import {
 import type { KeyframeClient } from "./index.ts";
 import { type Store, storeOf } from "./react-store.ts";
 import { IDLE, LOADING, type Read, type SharedReads } from "./shared-read.ts";
-import type { FilmWithShots, ModelList, Prediction, ProjectWithPredictions, QueryOf, Step, Usage } from "./types.ts";
+import type {
+  FilmWithShots,
+  ModelList,
+  Prediction,
+  PredictionPage,
+  ProjectWithPredictions,
+  QueryOf,
+  Step,
+  Usage,
+} from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
 export type { Read } from "./shared-read.ts";
@@ -47,6 +56,13 @@ export const useKeyframe = (): KeyframeClient => useStore().keyframe;
 /** A project with the latest prediction and the take that each step shows. Follows the predictions that run. */
 export const useProject = (projectId: MaybeId): Shown<ProjectWithPredictions> =>
   useShown(useStore().projects, projectId || null);
+
+/** One page of a project's predictions, newest first, without hidden ones. Follows those that run. */
+export const usePredictions = (
+  projectId: MaybeId,
+  { step, status, hidden, limit, cursor }: QueryOf<"listPredictions"> = {},
+): Shown<PredictionPage> =>
+  useShown(useStore().pages, projectId ? JSON.stringify([projectId, { step, status, hidden, limit, cursor }]) : null);
 
 /** A film with its shots in order, each as useProject has it. Read again when a prediction ends that a hook follows. */
 export const useFilm = (filmId: MaybeId): Shown<FilmWithShots> => useShown(useStore().films, filmId || null);

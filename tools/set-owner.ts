@@ -5,8 +5,8 @@ const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns th
 
   Again with another name: replaces the one before, which it reads from "repository" in package.json.`;
 
-/** Addresses have the repository so, and commands of npm and gh. */
-const named = (owner: string) => `(github[.]com/|--repo )${owner}/keyframe`;
+/** Addresses have the repository so, and commands of npm and shadcn. */
+const named = (owner: string) => `(github[.]com/|--repo |shadcn@latest add )${owner}/keyframe`;
 
 async function main(): Promise<number> {
   const [name = "", ...more] = parseOptions({ args: Deno.args, allowPositionals: true }).positionals;

@@ -1,11 +1,11 @@
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
-import { launchBrowser } from "../../tools/demo/browser.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
+import { openDatabase } from "../support/api/database.ts";
 import { bundle } from "../support/client/bundle.ts";
 import type { JourneyReport } from "../support/client/journey.ts";
+import { openApp } from "../support/client/open-app.ts";
 import {
   expectJourney,
   expectJourneyIn,
@@ -13,7 +13,6 @@ import {
   journey,
   newTraveller,
 } from "../support/client/programs.ts";
-import { openDatabase } from "../support/api/database.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { findPlace } from "../support/openapi/document.ts";
 
@@ -172,29 +171,14 @@ function startProxy() {
   return { url: `http://127.0.0.1:${server.addr.port}`, passed };
 }
 
-/** A page of another origin, in a browser, that runs this module. */
-async function openApp(code: string): Promise<{ page: Page; origin: string }> {
-  const html = '<!doctype html><title>An app</title><main></main><script type="module" src="/app.js"></script>';
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) =>
-    request.url.endsWith(".js")
-      ? new Response(code, { headers: { "content-type": "text/javascript" } })
-      : new Response(html, { headers: { "content-type": "text/html" } }),
-  );
-  const browser = await launchBrowser();
-  undo.push(() => Promise.all([server.shutdown(), browser.close()]));
-  const page = await browser.newPage();
-  const origin = `http://127.0.0.1:${server.addr.port}`;
-  await page.goto(origin);
-  return { page, origin };
-}
-
 describe("the client, from project to webhooks", () => {
   test("packed and installed, in the Node that npm runs on → everything as the contract says", () =>
     expectJourneyIn(app, { run: ["node"] }));
 
   test("bundled, in a browser on another origin → every operation for apps; few looks, one preflight an address", async () => {
     const bundled = `${await bundle("test/support/client/journey.ts")};globalThis.journey = journey;`;
-    const { page, origin } = await openApp(bundled);
+    const { page, origin, close } = await openApp(bundled);
+    undo.push(close);
     const proxy = startProxy();
     const input = { ...(await newTraveller()), url: proxy.url };
     // As text, for a function would be rewritten by the test runner, whose helpers the page lacks.
@@ -246,7 +230,8 @@ test("the example of docs/react.md, pressed twice → one film with its progress
   const text = example
     .replace("import.meta.env", JSON.stringify(env))
     .replace('getElementById("root")', 'querySelector("main")');
-  const { page } = await openApp(await bundle("docs/react.tsx", { react: 19, text }));
+  const { page, close } = await openApp(await bundle("docs/react.tsx", { react: 19, text }));
+  undo.push(close);
   const button = page.getByRole("button", { name: "Make a film" });
   await button.waitFor();
   await button.evaluate((one: HTMLButtonElement) => {

@@ -9,6 +9,7 @@ import {
   useKeyframe,
   useModels,
   usePrediction,
+  usePredictions,
   useProject,
   useUsage,
 } from "../../../client/react.ts";
@@ -28,6 +29,7 @@ const PARTS = {
   Latest: () => createElement(Line, { name: "Latest", shown: usePrediction(projectId, "video") }),
   Take: () => createElement(Line, { name: "Take", shown: usePrediction(projectId, "video", predictionId) }),
   Project: () => createElement(Line, { name: "Project", shown: useProject(projectId) }),
+  List: () => createElement(Line, { name: "List", shown: usePredictions(projectId, { limit: 2, step: "video" }) }),
   NoProject: () => createElement(Line, { name: "NoProject", shown: useProject(undefined) }),
   Film: () => createElement(Line, { name: "Film", shown: useFilm("film") }),
   Models: () => createElement(Line, { name: "Models", shown: useModels() }),

@@ -16,6 +16,7 @@ import { until } from "../../support/until.ts";
 const { projectId, predictionId } = REF;
 const GET_PROJECT = `GET /projects/${projectId}`;
 const GET_TAKE = `GET /projects/generate/video?projectId=${projectId}&predictionId=${predictionId}`;
+const GET_LIST = `GET /projects/${projectId}/predictions?step=video&limit=2`;
 const GET_FILM = "GET /films/film";
 
 const RUNNING = predictionWith({ status: "processing", progress: 0.25 });
@@ -31,6 +32,7 @@ const projectWith = (video: Prediction | null, take: Prediction | null = null) =
   const none = { "first-frame": null, "last-frame": null };
   return { ...SAMPLE_PROJECT, projectId, predictions: { ...none, video }, takes: { ...none, video: take } };
 };
+const listWith = (...predictions: Prediction[]) => ({ predictions, nextCursor: null });
 const HELD = { "preference-applied": "wait=1", "retry-after": "1", etag: 'W/"b"' };
 const FIRST = { "retry-after": "1", etag: 'W/"a"' };
 
@@ -208,7 +210,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Project", { status: "ready", data: projectWith(ENDED, ENDED) });
   });
 
-  test("a project that was read before its prediction ended, and answered after → read again", async () => {
+  test("a project and a list that were read before a prediction ended, and answered after → read again", async () => {
     await show("Project", "Take");
     (await next(GET_TAKE)).answer(ENDED);
     await shows("Take", showing({ status: "succeeded" }));
@@ -216,6 +218,11 @@ describe.each([18, 19] as const)("React %s", (version) => {
     (await next(GET_TAKE)).answer(ENDED);
     (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
     await shows("Project", { data: projectWith(ENDED, ENDED) });
+    await show("List");
+    (await next(GET_LIST)).answer(listWith(RUNNING));
+    (await next(GET_TAKE)).answer(ENDED);
+    (await next(GET_LIST)).answer(listWith(ENDED));
+    await shows("List", { data: listWith(ENDED) });
   });
 
   test.each([
@@ -256,6 +263,32 @@ describe.each([18, 19] as const)("React %s", (version) => {
       }
     },
   );
+
+  test("a list and its project → one poll of what runs, both show it; its end, a selection, a take hidden → read again", async () => {
+    const EARLIER = { ...ENDED, predictionId: "earlier" };
+    const readBoth = async (project: object, list: object) => {
+      (await next(GET_PROJECT)).answer(project);
+      (await next(GET_LIST)).answer(list);
+      await shows("List", { status: "ready", data: list }, 2);
+    };
+    await show("Client", "List", "List", "Project");
+    await readBoth(projectWith(RUNNING, EARLIER), listWith(RUNNING, EARLIER));
+    (await next(GET_TAKE)).answer({ ...RUNNING, progress: 0.5 }, FIRST);
+    await shows("List", { data: listWith({ ...RUNNING, progress: 0.5 }, EARLIER) }, 2);
+    await shows("Project", { data: projectWith({ ...RUNNING, progress: 0.5 }, EARLIER) });
+    (await next(GET_TAKE)).answer(ENDED, HELD);
+    await shows("List", { data: listWith(ENDED, EARLIER) }, 2);
+    await readBoth(projectWith(ENDED, ENDED), listWith(ENDED, EARLIER));
+
+    const selected = { ...SAMPLE_PROJECT.selected, video: "earlier" };
+    await page.evaluate(`void page.keyframe.changeProject("${projectId}", { selected: { video: "earlier" } })`);
+    (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId, selected });
+    await shows("Project", { data: expect.objectContaining({ selected }) }); // before it is read again
+    await readBoth({ ...projectWith(ENDED, EARLIER), selected }, listWith(ENDED, EARLIER));
+    await page.evaluate(`void page.keyframe.hidePrediction({ projectId: "${projectId}", predictionId: "earlier" })`);
+    (await next(`PATCH /projects/${projectId}/predictions/earlier`)).answer({ ...EARLIER, hidden: true });
+    await readBoth(projectWith(ENDED, EARLIER), listWith(ENDED));
+  });
 
   test("usage of this month and of other days → one read of each query; a start, an end, a visible page → read again", async () => {
     const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";
@@ -317,10 +350,10 @@ describe.each([18, 19] as const)("React %s", (version) => {
 
   test("rendered on a server → loading, and nothing is read; without an id → idle", async () => {
     const html = await page.evaluate<string>(
-      `page.html("Latest", "Project", "Take", "Film", "Models", "Usage", "NoProject")`,
+      `page.html("Latest", "Project", "List", "Take", "Film", "Models", "Usage", "NoProject")`,
     );
     const statuses = [...html.matchAll(/status&quot;:&quot;(\w+)/g)].map(([, status]) => status);
-    expect(statuses).toEqual([...Array(6).fill("loading"), "idle"]);
+    expect(statuses).toEqual([...Array(7).fill("loading"), "idle"]);
     await nothingElse();
     await show("NoProject");
     await shows("NoProject", { status: "idle" });
