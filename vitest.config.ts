@@ -43,15 +43,13 @@ const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
 /** The official MCP conformance suite and inspector. They download 250 MB, most of it a Node of their own, so `--mode all` leaves them out. */
 const mcp = project("mcp", tests("mcp"), stackSetup);
 
-/** Films, webhooks and kills once more, with `npm run worker` in place of the workers' functions. */
-const byProcess = project(
-  "stack with worker processes",
-  [
-    "test/e2e/{film,long-runs,webhooks-signed}.test.ts",
-    "test/faults/{deliver-killed,ended-connections,failing-runs,killed-processes}.test.ts",
-  ],
-  { globalSetup: ["test/support/stack/process-setup.ts"] },
-);
+/**
+ * Kills once more, in stacks with `npm run worker`, by a connection to Postgres, in place of the workers' functions. Each has a stack of
+ * its own, beside the one that the project "stack" starts. A film by processes: test/faults/worker-process.test.ts.
+ */
+const byProcess = project("stack with worker processes", ["test/faults/{deliver-killed,killed-processes}.test.ts"], {
+  provide: { workers: "database" },
+});
 
 /** What runs with `--mode`; "test" is Vitest's own default. */
 const MODES: Record<string, ReturnType<typeof project>[]> = {
@@ -64,7 +62,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   tools: [tools],
   engines: [engines],
   mcp: [mcp],
-  // The longest files first. Each project with a stack would start one of its own.
+  // The longest files first.
   all: [
     ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],
     project("unit", tests("unit"), compiler),
