@@ -1,4 +1,4 @@
-import type { Page, Route } from "playwright-core";
+import type { Locator, Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
 import { type Visit, visitDashboard } from "../support/dashboard/browser.ts";
 import { stepCard } from "../support/dashboard/film.ts";
@@ -168,12 +168,20 @@ test("the answers to a shot's new place and to new titles are lost → they are 
   expect([title, ...shots.map((shot) => shot.title)]).toEqual(["The sea", "Night", "Noon"]);
 });
 
+/** Lets the seconds pass for which a change waits to be read and reads wait to be repeated, until this shows. */
+const untilChangeEnds = (page: Page, shown: Locator) =>
+  until("the change ends", async () => {
+    await page.clock.runFor(2_000);
+    return (await shown.count()) > 0;
+  });
+
 test("a shot's new place has no answer yet → the film shows it; a place that fails is taken back", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   for (const title of ["Day", "Night"]) await keyframe.createProject({ title, textPrompt: title, filmId });
   const { page, watch } = await visit({ session });
   watch.allow(/status of 500/);
+  await page.clock.install();
   await page.goto(`/#/films/${filmId}`);
   const up = page.getByRole("button", { name: "Move Night up" });
   await up.waitFor();
@@ -190,7 +198,7 @@ test("a shot's new place has no answer yet → the film shows it; a place that f
     asBefore.resolve();
   });
   await up.click();
-  await page.getByRole("status").getByText("Night is shot 1 of 2.").waitFor({ state: "attached" });
+  await untilChangeEnds(page, page.getByRole("status").getByText("Night is shot 1 of 2."));
   const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
   expect(await titles()).toEqual(["Night", "Day"]);
   await page.route(`**/films/${filmId}`, (route) => route.fulfill({ status: 500 }), { times: 1 });
@@ -232,6 +240,7 @@ async function awayAfter(method: "PATCH" | "POST", path: RegExp): Promise<Page> 
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource|ERR_FAILED/);
+  await page.clock.install();
   await page.goto(`/#/projects/${projectId}`);
   let isAway = false;
   await page.route(API, async (route) => {
@@ -261,9 +270,9 @@ test("a step is started, then the service does not answer → the button ends, a
   const card = stepCard(page, "First frame");
   const generate = card.getByRole("button", { name: /^Generate/ });
   await generate.click();
-  await page.getByText(UNREACHABLE).waitFor();
+  await untilChangeEnds(page, page.getByText(UNREACHABLE));
+  await untilChangeEnds(page, card.getByRole("button", { name: /^Cancel:/ }));
   await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
-  await card.getByRole("button", { name: /^Cancel:/ }).waitFor();
   expect(await generate.getAttribute("aria-disabled")).toBe("true");
 });
 
