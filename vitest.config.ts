@@ -46,15 +46,13 @@ const mcp = project("mcp", tests("mcp"), stackSetup);
 /** Both packages in Node 20, 22 and 24, Bun and Deno. The four take 600 MB, so `--mode all` leaves them out. */
 const runtimes = project("runtimes", tests("runtimes"), stackSetup);
 
-/** Films, webhooks and kills once more, with `npm run worker` in place of the workers' functions. */
-const byProcess = project(
-  "stack with worker processes",
-  [
-    "test/e2e/{film,long-runs,webhooks-signed}.test.ts",
-    "test/faults/{deliver-killed,ended-connections,failing-runs,killed-processes}.test.ts",
-  ],
-  { globalSetup: ["test/support/stack/process-setup.ts"] },
-);
+/**
+ * Kills once more, in stacks with `npm run worker`, by a connection to Postgres, in place of the workers' functions. Each has a stack of
+ * its own, beside the one that the project "stack" starts. A film by processes: test/faults/worker-process.test.ts.
+ */
+const byProcess = project("stack with worker processes", ["test/faults/{deliver-killed,killed-processes}.test.ts"], {
+  provide: { workers: "database" },
+});
 
 /** What runs with `--mode`; "test" is Vitest's own default. */
 const MODES: Record<string, ReturnType<typeof project>[]> = {
@@ -68,7 +66,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   engines: [engines],
   mcp: [mcp],
   runtimes: [runtimes],
-  // The longest files first. Each project with a stack would start one of its own.
+  // The longest files first.
   all: [
     ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],
     project("unit", tests("unit"), compiler),

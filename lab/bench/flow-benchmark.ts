@@ -10,12 +10,11 @@ import type { BenchStack } from "./stack.ts";
 import { type BenchUser, makeUsers } from "./users.ts";
 import { openWritten } from "./written/open-written.ts";
 
-const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5 };
-const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1 };
+/** After `quietMs` the workers have ended and pg_net sends at once. */
+const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5, quietMs: 4_000 };
+const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1, quietMs: 0 };
 /** Frequent polls for one frame; fewer for many, so that polling costs less than the work. */
 const POLL_MS = { one: 3, many: 20 };
-/** After this the workers have ended and pg_net sends at once. */
-const QUIET_MS = 4_000;
 
 export const flowBenchmark: Benchmark = { name: "flow", run: measureFlow };
 
@@ -71,7 +70,7 @@ function openKeyframe(stack: BenchStack, users: BenchUser[]): Way {
 }
 
 async function compareWays(
-  { atOnce, warmUps, ones, manies }: Size,
+  { atOnce, warmUps, ones, manies, quietMs }: Size,
   progress: BenchContext["progress"],
   ways: Each<Way>,
 ): Promise<Result> {
@@ -83,7 +82,7 @@ async function compareWays(
     (text) => progress(`one, ${text}`),
   );
   for (let time = 0; time < Math.ceil(ones / 3); time++) {
-    await pause(QUIET_MS);
+    await pause(quietMs);
     ways.ours.woken.push(await ways.ours.make(1));
   }
   const perSecond = async (make: Make) => (atOnce / (await make(atOnce))) * 1000;

@@ -125,7 +125,7 @@ const ofKey = ofUser
   .map(([, id, post]) => ["the project", id, post, () => ofProject] as const);
 
 test.each([...ofUser, ...ofKey])(
-  "%s, %s 20 times at once with one key → one effect, one token, replays; another request with it → 422",
+  "%s, %s 8 times at once with one key → one effect, one token, replays; another request with it → 422",
   async (_who, id, { effect, fields, other, tokenEach }, give) => {
     const about = give();
     const { manager, webhookId, deliveryId } = about;
@@ -150,12 +150,12 @@ test.each([...ofUser, ...ofKey])(
     expect([bad.status, bad.error?.details?.[0]?.path]).toEqual([400, "Idempotency-Key"]);
     expect(await countAll(about)).toEqual(before);
 
-    const replies = await Promise.all(Array.from({ length: 20 }, () => send()));
+    const replies = await Promise.all(Array.from({ length: 8 }, () => send()));
     replies.push(await send());
     expect(replies.map(({ status }) => status)).toEqual(replies.map(() => OPERATIONS[id].status));
     expect(new Set(replies.map((reply) => JSON.stringify(same(reply)))).size).toBe(1);
     expect(replies.filter((reply) => replayed(reply) === null)).toHaveLength(1);
-    expect(replies.filter((reply) => replayed(reply) === "true")).toHaveLength(20);
+    expect(replies.filter((reply) => replayed(reply) === "true")).toHaveLength(8);
     const taken = await tokensTaken(sql, scene.user.id, takes ?? "read");
     const refused = other
       ? await send({ ...asked, json: { ...Object(asked.json), ...other } })

@@ -1,4 +1,4 @@
-import type { Page, Route } from "playwright-core";
+import type { Locator, Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
 import { type Visit, visitDashboard } from "../support/dashboard/browser.ts";
 import { stepCard } from "../support/dashboard/film.ts";
@@ -95,11 +95,24 @@ test.each([
   },
 );
 
+/**
+ * Lets the seconds pass for which a change waits to be read, and reads to be repeated, until this shows. Five times as fast as real ones:
+ * a request of the page is given up after thirty.
+ */
+const untilChangeEnds = (page: Page, shown: Locator) => {
+  const passSecond = async () => {
+    await page.clock.runFor(1_000);
+    return (await shown.count()) > 0;
+  };
+  return until("the change ends", passSecond, 60_000, 200);
+};
+
 test("a start was carried out and answered 500 → Generate again runs once before its end shows, anew after it", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource/);
+  await page.clock.install();
   await page.goto(`/#/projects/${projectId}`);
   const card = stepCard(page, "First frame");
   const START = "**/functions/v1/api/projects/generate/first-frame";
@@ -110,13 +123,13 @@ test("a start was carried out and answered 500 → Generate again runs once befo
   };
   await page.route(START, answer500, { times: 1 });
   await card.getByRole("button", { name: /^Generate:/ }).click();
-  await card.getByText("Done").waitFor();
+  await untilChangeEnds(page, card.getByText("Done"));
   const again = card.getByRole("button", { name: "Generate again" });
   await again.click();
   const runs = async () => (await keyframe.listPredictions(projectId, { step: "first-frame" })).predictions.length;
   await until("it runs again", async () => (await runs()) === 2);
   await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
-  await card.getByText("Done").waitFor();
+  await untilChangeEnds(page, card.getByText("Done"));
 
   await page.route(START, answer500, { times: 1 });
   const read = Promise.withResolvers<void>();
@@ -174,6 +187,7 @@ test("a shot's new place has no answer yet → the film shows it; a place that f
   for (const title of ["Day", "Night"]) await keyframe.createProject({ title, textPrompt: title, filmId });
   const { page, watch } = await visit({ session });
   watch.allow(/status of 500/);
+  await page.clock.install();
   await page.goto(`/#/films/${filmId}`);
   const up = page.getByRole("button", { name: "Move Night up" });
   await up.waitFor();
@@ -190,7 +204,7 @@ test("a shot's new place has no answer yet → the film shows it; a place that f
     asBefore.resolve();
   });
   await up.click();
-  await page.getByRole("status").getByText("Night is shot 1 of 2.").waitFor({ state: "attached" });
+  await untilChangeEnds(page, page.getByRole("status").getByText("Night is shot 1 of 2."));
   const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
   expect(await titles()).toEqual(["Night", "Day"]);
   await page.route(`**/films/${filmId}`, (route) => route.fulfill({ status: 500 }), { times: 1 });
@@ -232,6 +246,7 @@ async function awayAfter(method: "PATCH" | "POST", path: RegExp): Promise<Page> 
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource|ERR_FAILED/);
+  await page.clock.install();
   await page.goto(`/#/projects/${projectId}`);
   let isAway = false;
   await page.route(API, async (route) => {
@@ -261,9 +276,9 @@ test("a step is started, then the service does not answer → the button ends, a
   const card = stepCard(page, "First frame");
   const generate = card.getByRole("button", { name: /^Generate/ });
   await generate.click();
-  await page.getByText(UNREACHABLE).waitFor();
+  await untilChangeEnds(page, page.getByText(UNREACHABLE));
+  await untilChangeEnds(page, card.getByRole("button", { name: /^Cancel:/ }));
   await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
-  await card.getByRole("button", { name: /^Cancel:/ }).waitFor();
   expect(await generate.getAttribute("aria-disabled")).toBe("true");
 });
 

@@ -12,7 +12,7 @@ const SHOW = `async (url, isImage) => {
     const image = Object.assign(new Image(), { src: url });
     return await image.decode().then(() => [image.naturalWidth, image.naturalHeight, null], String);
   }
-  const video = Object.assign(document.createElement("video"), { src: url, muted: true, playbackRate: 4 });
+  const video = Object.assign(document.createElement("video"), { src: url, muted: true, playbackRate: 16 });
   const ended = new Promise((resolve) => Object.assign(video, { onended: () => resolve(null), onerror: () => resolve(video.error.message) }));
   await video.play().catch(() => null);
   return (await ended) ?? [video.videoWidth, video.videoHeight, video.duration];

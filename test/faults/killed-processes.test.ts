@@ -3,20 +3,24 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { download, type EndedRow, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
-import { callbacksFor } from "../support/stack/logs.ts";
+import { callbacksFor, loggedBy } from "../support/stack/logs.ts";
 import { providerRuns } from "../support/api/provider.ts";
 import { killAndAwaitRestart, letLeaseRunOut } from "../support/stack/restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
-// Its own stack, whose processes are killed. Postgres is not among them: deliver-killed.test.ts kills that.
+// Its own stack, whose processes are killed or stopped, and whose simulator takes a minute for a run. Postgres is not killed here:
+// deliver-killed.test.ts. What a cancel answers: test/api.
 let stack: OwnStack;
 let maker: FilmMaker;
 beforeAll(async () => {
   stack = await startOwnStack();
   maker = await newFilmMaker(stack);
 });
-afterEach(() => stack.setRunDelay(0));
+afterEach(() => {
+  stack.child("simulator").kill("SIGCONT");
+  return stack.setRunDelay(0);
+});
 afterAll(() => stack.stop());
 
 async function start(...faults: string[]) {
@@ -29,6 +33,14 @@ const untilRow = (what: string, { predictionId }: Prediction, isSo: (row: EndedR
   until(what, async () => {
     const [row] = await stack.sql<EndedRow[]>`select * from keyframe.predictions where id = ${predictionId}`;
     return row !== undefined && isSo(row);
+  });
+
+const MINUTE = 60_000;
+
+const untilProviderSays = (prompt: string, status: string) =>
+  until(`the provider's only run is ${status}`, async () => {
+    const runs = await providerRuns(prompt, stack);
+    return runs.length === 1 && runs[0]?.status === status;
   });
 
 /** Checks that it succeeds with one run at the provider, and that its end is one. */
@@ -90,7 +102,7 @@ test("generate killed in the middle of a copy into Storage → copied again, no 
 });
 
 test("the provider loses a run → failed as provider_lost, and can be run again", async () => {
-  await stack.setRunDelay(60_000);
+  await stack.setRunDelay(MINUTE);
   const { made } = await start("callback_lost");
   await untilRow("the run is on its way", made, ({ status }) => status === "starting" || status === "processing");
   await killAndAwaitRestart(stack, "simulator");
@@ -100,6 +112,53 @@ test("the provider loses a run → failed as provider_lost, and can be run again
   expect(await callbacksFor(stack, made.predictionId)).toEqual([]);
   const again = await start();
   await expectOneSuccess(again.made, again.prompt);
+});
+
+test("cancelled while the provider still takes the run → the run is cancelled as soon as it is known", async () => {
+  await stack.setRunDelay(MINUTE);
+  stack.child("simulator").kill("SIGSTOP");
+  const { made, prompt } = await start("callback_lost");
+  await untilRow("it is being submitted", made, (row) => row.attempt === 1 && row.lease_token !== null);
+  expect(await maker.cancel(made)).toMatchObject({ status: "canceled", startedAt: null });
+  stack.child("simulator").kill("SIGCONT");
+  await untilProviderSays(prompt, "canceled");
+  await expectSoundEnd(stack.sql, made);
+  expect(await maker.read(made)).toMatchObject({ status: "canceled" });
+});
+
+test("past its deadline while it runs → failed as deadline_exceeded, its run cancelled at the provider", async () => {
+  await stack.setRunDelay(MINUTE);
+  const { made, prompt } = await start();
+  await untilRow("it runs", made, ({ status }) => status === "processing");
+  await stack.sql`
+    update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${made.predictionId}`;
+  const ended = await maker.untilEnded(made);
+  expect(ended).toMatchObject({ status: "failed", error: { code: "deadline_exceeded", retryable: true } });
+  const row = await wholeRow(stack.sql, made.predictionId);
+  await untilProviderSays(prompt, "canceled");
+  await until("the provider's last word has come", async () => {
+    return (await callbacksFor(stack, made.predictionId)).includes("canceled ended");
+  });
+  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
+  await expectSoundEnd(stack.sql, made);
+});
+
+test("cancelled while the output is copied → the finished copy comes too late, and is removed when its lease has ended", async () => {
+  const { made } = await start("output_slow=1500");
+  await untilRow("it is copied", made, (row) => row.status === "storing" && row.lease_token !== null);
+  await maker.cancel(made);
+  expect(await maker.untilEnded(made)).toMatchObject({ status: "canceled", output: null });
+  const row = await wholeRow(stack.sql, made.predictionId);
+  await until("the copy was too late", async () => {
+    const lines = await loggedBy(stack, "keyframe-generate", made.predictionId);
+    return lines.some(({ event }) => event === "output_too_late");
+  });
+  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
+  const { count } = await stack.sql`
+    update keyframe_private.file_removals set due_at = now()
+    where name like ${`%${made.predictionId}%`} and due_at > now() + interval '1 minute'`;
+  expect(count).toBeGreaterThan(0);
+  await expectSoundEnd(stack.sql, made);
 });
 
 /** How many files the folder of Storage holds that belong to no object. */

@@ -11,8 +11,7 @@ import { letLeaseRunOut as letTaskLeaseRunOut, untilNobodyLooks } from "../suppo
 import { startWorkerProcess, type WorkerProcess } from "../support/stack/worker-process.ts";
 import { until } from "../support/until.ts";
 
-// `npm run worker` beside the functions. Films, webhooks and kills with processes in their place: vitest.config.ts lists
-// the files that `npm run ok` runs so.
+// `npm run worker` beside the functions. Kills with processes in their place: vitest.config.ts lists the files that `npm run ok` runs so.
 const FUNCTIONS = ["keyframe-generate", "keyframe-deliver"];
 let stack: OwnStack;
 let loginUrl: string;
@@ -63,23 +62,24 @@ describe.each([
   ["the Data API", () => undefined],
   ["a connection whose login can only act as service_role", () => loginUrl],
 ])("by %s", (_way, databaseUrl) => {
-  test("the functions are frozen: a first frame → stored and its event delivered by the process, whose health is 200", async () => {
+  test("the functions are frozen: a film → stored and its events delivered by the process, whose health is 200", async () => {
     const process = await startProcess(databaseUrl());
     freezeFunctions();
-    const { maker, receiver, webhookId, prompt } = await makeScene();
-    const made = await maker.start("first-frame", { prompt });
-    expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
-    await expectSoundEnd(stack.sql, made);
-    await untilStories(stack.sql, webhookId, "its event is delivered", 1, isDelivered);
+    const { maker, receiver, webhookId } = await makeScene();
+    for (const step of ["first-frame", "last-frame", "video"] as const) {
+      const made = await maker.start(step);
+      expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
+      await expectSoundEnd(stack.sql, made);
+      expect(process.lines.map((line) => JSON.parse(line))).toContainEqual(
+        expect.objectContaining({
+          function: "keyframe-generate",
+          event: "output_stored",
+          predictionId: made.predictionId,
+        }),
+      );
+    }
+    await untilStories(stack.sql, webhookId, "its events are delivered", 3, isDelivered);
     await expectSoundDeliveries(stack.sql, webhookId, receiver);
-    const events = process.lines.map((line) => JSON.parse(line));
-    expect(events).toContainEqual(
-      expect.objectContaining({
-        function: "keyframe-generate",
-        event: "output_stored",
-        predictionId: made.predictionId,
-      }),
-    );
     expect(await process.health()).toEqual({
       status: 200,
       body: { status: "ok", databaseAnsweredSeconds: { generate: expect.any(Number), deliver: expect.any(Number) } },

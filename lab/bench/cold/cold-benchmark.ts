@@ -25,7 +25,7 @@ async function measureCold({ quick, progress }: BenchContext): Promise<Result> {
     ...FUNCTION_NAMES.map((name) => [name, () => measureFirstAnswer(keys, name)] as const),
     [BARE, () => measureFirstAnswer(keys, "api", bareFile)] as const,
   ]);
-  await measureInTurn(ways, 1, () => undefined); // fills the disk cache and Deno's cache of compiled code
+  if (!quick) await measureInTurn(ways, 1, () => undefined); // fills the disk cache and Deno's cache of compiled code
   const took: Record<string, number[]> = await measureInTurn(ways, quick ? QUICK_ROUNDS : ROUNDS, progress);
   return {
     aims: FUNCTION_NAMES.map((name) => ({

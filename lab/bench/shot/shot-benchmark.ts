@@ -46,7 +46,7 @@ async function measureShot({ quick, openStack, progress }: BenchContext): Promis
     const isSent = async () =>
       (await sql`select from keyframe.webhook_deliveries where status = 'pending' limit 1`).length === 0;
     await waitUntil(isSent, { what: "the events are delivered", everyMs: 100 });
-    await pause(QUIET_MS);
+    if (!quick) await pause(QUIET_MS);
     const after = await countCalls(stack);
     const [kicks, callbacks] = [after.kicks - before.kicks, after.callbacks - before.callbacks];
     const [row] = await sql<{ usd: number; deliveries: number }[]>`

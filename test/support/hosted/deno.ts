@@ -42,11 +42,12 @@ const argumentsFor = (name: FunctionName, port: number, file: string, hosts: str
   file,
 ];
 
-/** Starts a function as the stack does, for as long as the test runs. Gives its address once it answers. */
+/** Starts a function as the stack does, until the test ends, or when `atEnd` says. Gives its address once it answers. */
 export async function bootHosted(
   name: FunctionName,
   supabaseUrl: string,
   more: Record<string, string> = {},
+  atEnd: (end: () => Promise<void>) => void = onTestFinished,
 ): Promise<string> {
   const port = claimPort(0);
   const file = await Deno.makeTempFile({ prefix: "keyframe-hosted-", suffix: ".js" });
@@ -71,7 +72,7 @@ await import(${JSON.stringify(path(`supabase/functions/${name}/index.ts`))});
   void child.status.then(() => {
     ended = true;
   });
-  onTestFinished(async () => {
+  atEnd(async () => {
     if (!ended) child.kill("SIGKILL");
     await child.status;
     await Deno.remove(file);

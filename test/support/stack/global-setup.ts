@@ -29,18 +29,17 @@ export type StackInfo = {
 declare module "vitest" {
   interface ProvidedContext {
     stack: StackInfo;
+    /** How the workers of own stacks run, where otherwise than those of the stack for all (vitest.config.ts). */
+    workers?: Workers;
   }
 }
 
 /**
  * Starts the real stack once on free ports with a simulator that takes no time, short intervals and the dashboard,
- * and makes the template for database tests.
+ * and makes the template for database tests. All projects of the run use it.
  */
-export default function setup(project: TestProject): Promise<() => Promise<void>> {
-  return startFor(project, readWorkers("KEYFRAME_TEST_WORKERS", Deno.env.get("KEYFRAME_TEST_WORKERS")));
-}
-
-export async function startFor(project: TestProject, workers: Workers): Promise<() => Promise<void>> {
+export default async function setup({ vitest }: TestProject): Promise<() => Promise<void>> {
+  const workers = readWorkers("KEYFRAME_TEST_WORKERS", Deno.env.get("KEYFRAME_TEST_WORKERS"));
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-test-" });
   const stack = await startStack({
     dataDir,
@@ -59,7 +58,7 @@ export async function startFor(project: TestProject, workers: Workers): Promise<
   for (const note of stack.extensions.notes) console.error(`stack: ${note}`);
   await onServer(stack.databaseUrl, setQuickIntervals);
   const template = await makeTemplate(stack.databaseUrl, stack.keys.postgresPassword, dataDir);
-  project.provide("stack", {
+  vitest.provide("stack", {
     ...stack.keys,
     url: stack.url,
     databaseUrl: stack.databaseUrl,

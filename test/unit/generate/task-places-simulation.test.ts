@@ -118,7 +118,7 @@ describe("innocents' tasks, each of 400 ms, from the first moment of a process o
   });
 });
 
-describe.each([1, 3, 16])("%i models that were quick begin to hang at the same moment", (models) => {
+describe.each([1, 16])("%i models that were quick begin to hang at the same moment", (models) => {
   test.each([
     ["after a second", 1_000, 1],
     ["after a second, beside three others", 1_000, 3],
@@ -151,24 +151,21 @@ test.each([1_000, 10_000])(
   },
 );
 
-describe.each([1, 4, 8])(
-  "copies of %i models' outputs, which were quick, begin to hang at the same moment",
-  (models) => {
-    test.each([
-      ["copies of another's", "host good/model"],
-      ["creates", "good/model"],
-    ])("%s take at most a second longer, and no more copies are open than fit into memory", async (_what, resource) => {
-      const loads = Array.from({ length: models }, (_, n) => ({
-        ...{ owners: 60, each: 4, resource: `host bad/model-${n}`, ms: 79_000, hangsFrom: 2_000 },
-      }));
-      const { p95, count, copies } = await simulate(loads, { ...FRAME, resources: [resource] });
-      expect(count).toBeGreaterThan(100);
-      expect(p95).toBeLessThan(FRAME.ms + 1_000);
-      // A claim may bring nine more than there are places.
-      expect(copies).toBeLessThan(GENERATE_PLACES.copies + 10);
-    });
-  },
-);
+describe.each([1, 8])("copies of %i models' outputs, which were quick, begin to hang at the same moment", (models) => {
+  test.each([
+    ["copies of another's", "host good/model"],
+    ["creates", "good/model"],
+  ])("%s take at most a second longer, and no more copies are open than fit into memory", async (_what, resource) => {
+    const loads = Array.from({ length: models }, (_, n) => ({
+      ...{ owners: 60, each: 4, resource: `host bad/model-${n}`, ms: 79_000, hangsFrom: 2_000 },
+    }));
+    const { p95, count, copies } = await simulate(loads, { ...FRAME, resources: [resource] });
+    expect(count).toBeGreaterThan(100);
+    expect(p95).toBeLessThan(FRAME.ms + 1_000);
+    // A claim may bring nine more than there are places.
+    expect(copies).toBeLessThan(GENERATE_PLACES.copies + 10);
+  });
+});
 
 test("a model that was quick for one owner and for many → 32 of its tasks are open at once, as before", async () => {
   const quick = { resource: "good/model", ms: 300 };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { SignJWT } from "jose";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { drawImage } from "../../support/media/images.ts";
 import { pngChunk } from "../../support/media/photos.ts";
 import { openUnfinished } from "../../support/security/open-unfinished.ts";
@@ -66,6 +66,19 @@ async function expectUnsignedRefused(url: string): Promise<void> {
 }
 
 describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno", () => {
+  let webhook: string;
+  /** Its ten seconds pass while other tests run. */
+  let stalled: Awaited<ReturnType<typeof openUnfinished>>;
+  beforeAll(async () => {
+    const ends: (() => Promise<void>)[] = [];
+    webhook = await bootHosted("keyframe-replicate-webhook", "http://127.0.0.1:9", {}, (end) => void ends.push(end));
+    stalled = await openUnfinished(webhook, {}, 1000, new TextEncoder().encode("{"));
+    return async () => {
+      stalled.close();
+      for (const end of ends) await end();
+    };
+  });
+
   test("it is version 2.1", async () => {
     const { stdout } = await new Deno.Command(HOSTED_DENO, { args: ["--version"] }).output();
     expect(new TextDecoder().decode(stdout)).toMatch(/^deno 2\.1\./);
@@ -101,18 +114,6 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
 
   test("POST to keyframe-generate without a signature → 401", async () => {
     await expectUnsignedRefused(await bootHosted("keyframe-generate", "http://127.0.0.1:9"));
-  });
-
-  test("a body that stops before its end → 408 after 10 s; one in chunks is read whole", async () => {
-    const url = await bootHosted("keyframe-replicate-webhook", "http://127.0.0.1:9");
-    const stalled = await openUnfinished(url, {}, 1000, new TextEncoder().encode("{"));
-    const whole = await openUnfinished(url, {}, "chunked", new TextEncoder().encode("2\r\n{}\r\n0\r\n\r\n"));
-    onTestFinished(() => {
-      for (const { close } of [stalled, whole]) close();
-    });
-    expect((await whole.answer).status).toBe(401); // for it has no signature
-    const { status, body } = await stalled.answer;
-    expect([status, JSON.parse(body).error.code]).toEqual([408, "request_timeout"]);
   });
 
   test("a kick without a signature → 401; one with it → deliver resolves the name, posts the event and records the answer", async () => {
@@ -227,4 +228,12 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
       expect(stored).toEqual([]);
     },
   );
+
+  test("a body that stops before its end → 408 after 10 s; one in chunks is read whole", async () => {
+    const whole = await openUnfinished(webhook, {}, "chunked", new TextEncoder().encode("2\r\n{}\r\n0\r\n\r\n"));
+    onTestFinished(whole.close);
+    expect((await whole.answer).status).toBe(401); // for it has no signature
+    const { status, body } = await stalled.answer;
+    expect([status, JSON.parse(body).error.code]).toEqual([408, "request_timeout"]);
+  });
 });

@@ -72,6 +72,8 @@ describe("a target", () => {
     line("b", "crm").begin();
     for (let i = 0; i < 2; i++) place?.end();
     expect([counts().open, line("a", "crm").allowed()]).toEqual([1, 2]);
+    const again = named("target", 9).map((target) => line("a", target).begin());
+    expect(again.filter((one) => one !== null)).toHaveLength(2);
   });
 });
 
