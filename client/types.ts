@@ -295,7 +295,9 @@ export type Film = {
   /** Updated when the texts, the cast, the shots or their order change. */
   updatedAt: string;
 };
-export type Shot = Project & { takes: ShownTakes };
+/** Its `input` has no `elements`: read the prediction for them, and to repeat it. */
+export type ShotTake = Omit<Prediction, "input"> & { input: Omit<Prediction["input"], "elements"> };
+export type Shot = Project & { takes: Record<Step, ShotTake | null> };
 export type FilmWithShots = Film & { shots: Shot[] };
 /** In the order of the shots. Empty if no shot lacks the step. */
 export type StartedFilm = { predictions: Prediction[] };

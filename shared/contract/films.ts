@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { startFields } from "./controls.ts";
+import { predictionInput, startFields } from "./controls.ts";
 import { estimate } from "./costs.ts";
 import { elementIds } from "./elements.ts";
 import { changeBody, id, nextCursor, pageQuery, step, text, time, title } from "./fields.ts";
 import { prediction } from "./predictions.ts";
-import { project, takes } from "./projects.ts";
+import { ofEachStep, project, takesText } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
 
 const descriptionText = "Free text, for example what happens in the film.";
@@ -68,7 +68,17 @@ const fields = {
 export const film = z.object(fields).meta({ id: "Film", examples: [SAMPLE_FILM] });
 export type Film = z.infer<typeof film>;
 
+const shotTake = prediction
+  .extend({
+    input: predictionInput.omit({ elements: true }).meta({
+      id: "ShotTakeInput",
+      description: "Without `elements`: read the prediction for them, and to repeat it.",
+    }),
+  })
+  .meta({ id: "ShotTake" });
+const takes = z.object(ofEachStep(shotTake)).meta({ id: "ShotTakes", description: takesText });
 const shot = z.object({ ...project.shape, takes }).meta({ id: "Shot" });
+export type ShotTakes = z.infer<typeof takes>;
 
 export const filmWithShots = z
   .object({ ...fields, shots: z.array(shot).meta({ description: "The projects of projectIds with their takes." }) })

@@ -7,7 +7,7 @@ import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
 import { bundle } from "../support/client/bundle.ts";
-import type { Prediction } from "../../client/index.ts";
+import type { ShotTake } from "../../client/index.ts";
 import type { JourneyInput, JourneyReport } from "../support/client/journey.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { newPerson } from "../support/dashboard/person.ts";
@@ -289,7 +289,7 @@ function expectJourney(report: JourneyReport): void {
   );
 
   expect(report.changed).toEqual(refused("precondition_failed", 412)); // another first frame is the latest
-  const ids = (predictions: (Prediction | null | undefined)[]) => predictions.map((one) => one?.predictionId);
+  const ids = (predictions: (ShotTake | null | undefined)[]) => predictions.map((one) => one?.predictionId);
   expect(report.again.predictionId).toBe(ended.predictionId);
   expect([ended.status, ...report.reads]).toEqual(Array(5).fill("succeeded"));
   expect(ids(report.listed)).toEqual(ids([ended, video, last, first]));

@@ -10,7 +10,7 @@ import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } 
 import { useChangeProject, runningOf } from "../queries/project-queries.ts";
 import { isRefusal, unless, unlessGone } from "../ui/errors.ts";
 
-type Props = { project: ListedProject; onDeleted: () => void };
+type Props = { project: Project & Pick<ListedProject, "predictions">; onDeleted: () => void };
 
 /** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, onDeleted }: Props) {

@@ -1,4 +1,4 @@
-import type { Prediction, PredictionStatus, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import type { Prediction, PredictionStatus, Shot, ShotTake, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
 
 /** In the order in which they play. */
@@ -30,7 +30,7 @@ export const STATUS_WORD: Record<PredictionStatus, string> = {
 };
 
 /** Whether a take stands for a step that is not of its latest prediction. */
-export const isEarlier = (latest: Prediction | null, take: Prediction | null): boolean =>
+export const isEarlier = (latest: Prediction | null, take: ShotTake | null): boolean =>
   latest !== null && take !== null && latest.predictionId !== take.predictionId;
 
 /** The status of a step as text. A run that failed takes nothing away from an earlier take. */
@@ -60,11 +60,11 @@ export function statusWords({ status, queuePosition, progress }: Prediction): st
 }
 
 /** A frame of a take: null when it is deleted, undefined until it is read. */
-type FrameOfTake = { name: string; frame: Prediction | null | undefined };
+type FrameOfTake = { name: string; frame: ShotTake | null | undefined };
 
 /** Why a take is outdated. */
 export function outdatedWords(
-  { projectId, takes }: Pick<ProjectWithPredictions, "projectId" | "takes">,
+  { projectId, takes }: Pick<Shot, "projectId" | "takes">,
   frames: FrameOfTake[],
   elements: Prediction["changedElements"],
 ): string {

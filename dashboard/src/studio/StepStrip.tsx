@@ -2,7 +2,7 @@ import { useMediaQuery } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
-import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import type { Prediction, ProjectWithPredictions, ShotTake, Step } from "../../../client/index.ts";
 import { useFrameBefore } from "../queries/film-queries.ts";
 import { selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
@@ -213,7 +213,7 @@ function reusedWords(noun: string, named: string[], leftOut: string[]): string {
 function nextStep(
   { takes }: ProjectWithPredictions,
   needsFrame: boolean,
-  before: Prediction | null | undefined,
+  before: ShotTake | null | undefined,
 ): Step | null {
   const isChained = takes["first-frame"] === null && needsFrame;
   if (isChained && before === undefined) return null;
@@ -225,7 +225,7 @@ function nextStep(
 function whyNotYet(
   firstFrame: Prediction | null,
   { isNone }: Take,
-  before: Prediction | null | undefined,
+  before: ShotTake | null | undefined,
 ): string | null {
   if (!isNone) return null;
   if (before === undefined) return "";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Film, film, filmEstimate } from "../../../../shared/contract/films.ts";
+import { type Film, film, filmEstimate, type ShotTakes } from "../../../../shared/contract/films.ts";
+import type { PredictionOfEachStep } from "../../../../shared/contract/projects.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import type { Call } from "../http/read-call.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
@@ -36,14 +37,24 @@ export const listFilms: Handler<"listFilms"> = async ({ query, caller }, { datab
 /** GET /api/films/:filmId → 200 with the film and its shots in order, each with its takes. */
 export const readFilm: Handler<"readFilm"> = async (call, { database, storage }) => {
   const answer = await database.read("read_film", { film_id: call.path("filmId") }, call.caller, wholeFilmAnswer);
-  const takes = answer.shots.flatMap(({ predictions }) => predictions.filter(({ is_take }) => is_take));
-  const files = await storage.signGenerated(outputPaths(takes.map(({ prediction }) => prediction)), call.caller);
+  const takes = answer.shots.flatMap(({ predictions }) => predictions.map(({ prediction }) => prediction));
+  const files = await storage.signGenerated(outputPaths(takes), call.caller);
   const shots = answer.shots.map(({ predictions, ...row }) => ({
     ...mapProject(row),
-    takes: mapSteps(predictions, files).takes,
+    takes: withoutElements(mapSteps(predictions, files).takes),
   }));
   return versioned({ ...mapFilm(answer.film), shots }, answer);
 };
+
+/** The database leaves them out too: they would be most of the answer. */
+function withoutElements(takes: PredictionOfEachStep): ShotTakes {
+  const entries = Object.entries(takes).map(([step, take]) => {
+    if (take === null) return [step, null];
+    const { elements: _, ...input } = take.input;
+    return [step, { ...take, input }];
+  });
+  return Object.fromEntries(entries); // complete, which the type of fromEntries cannot express
+}
 
 /** PATCH /api/films/:filmId → 200 with the changed film; 412 when it is no longer what If-Match names. */
 export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, headers }, { database }) => {
