@@ -79,7 +79,7 @@ describe("the weight of elements", () => {
     );
   });
 
-  test("a film whose takes have each a full cast → as long an answer as without, and at most 30 kB for a shot of the longest texts", async () => {
+  test("a film whose takes have a full cast each → as long an answer as without, and at most 30 kB for a shot", async () => {
     const text = "x".repeat(4_000);
     await change("update_project", { project_id: world.project, changes: { text_prompt: text, description: text } });
     const paths = await Promise.all(Array.from({ length: 8 }, () => upload()));

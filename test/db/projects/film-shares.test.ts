@@ -129,7 +129,7 @@ test("a token → 43 characters, another for each share; no row of the database 
   expect(Object.keys(listed[0] ?? {})).toEqual(["id", "film_id", "created_at", "expires_at"]);
 });
 
-test("a repeated request → the same share with a new token, and the first token ends; not for one that has ended or was revoked", async () => {
+test("a repeated request → the same share, and its first token ends; not for one that has ended or was revoked", async () => {
   const keyOf = (letter: string) => ({ idempotency_key: crypto.randomUUID(), request_hash: letter.repeat(64) });
   const [key, short] = [keyOf("a"), keyOf("b")];
   const first = await share(key);

@@ -161,7 +161,7 @@ describe("what a request costs", () => {
     expect([await taken("read_prediction", look), await taken("read_prediction", look, "wait")]).toEqual([0, 1]);
   });
 
-  test("a request that is refused, a new one or a repetition, for one run or several → one token; a film, one more for each ten shots", async () => {
+  test("a request that is refused, also a repetition → one token; for a film, one more for each ten shots", async () => {
     const nowhere = { project_id: crypto.randomUUID(), prediction_id: crypto.randomUUID() };
     const frame = { ...nowhere, step: "first-frame" };
     expect(await taken("read_project", { project_id: nowhere.project_id })).toBe(1);

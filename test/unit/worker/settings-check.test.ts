@@ -67,7 +67,7 @@ test.each([
   await expect(untilPassed(signal)).rejects.toThrow(says);
 });
 
-test("a key that is revoked while the process runs → asked twice more within a minute, then it ends; Postgres away meanwhile → not its matter", async () => {
+test("a key that is revoked while the process runs → refused three times, it ends; Postgres away meanwhile → not its matter", async () => {
   const { watch, signal, pauses } = checkOf(
     ["SUPABASE_DB_URL", () => fail(null, "57P03"), () => FITS],
     ["SUPABASE_URL", () => FITS, () => fail(401, "")],
