@@ -3,7 +3,7 @@ import type { Output, Prediction } from "./types.ts";
 export type SucceededPrediction = Prediction & { status: "succeeded"; output: Output };
 
 /** Whether the prediction succeeded, failed or was cancelled. These statuses are final. */
-export const hasEnded = ({ status }: Prediction): boolean =>
+export const hasEnded = ({ status }: Pick<Prediction, "status">): boolean =>
   status === "succeeded" || status === "failed" || status === "canceled";
 
 /** A generation failed or was cancelled. `code` is the prediction's error code, or `canceled`. */

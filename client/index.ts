@@ -50,6 +50,7 @@ export type {
   SharedFilm,
   SharedShot,
   Shot,
+  ShotPrediction,
   StartedFilm,
   StartedPrediction,
   Step,

@@ -295,7 +295,9 @@ export type Film = {
   /** Updated when the texts, the cast, the shots or their order change. */
   updatedAt: string;
 };
-export type Shot = ProjectWithPredictions;
+/** A prediction as a film has it. Its `input` has no `elements`: read the prediction for them, and to repeat it. */
+export type ShotPrediction = Omit<Prediction, "input"> & { input: Omit<Prediction["input"], "elements"> };
+export type Shot = Project & Record<"predictions" | "takes", Record<Step, ShotPrediction | null>>;
 export type FilmWithShots = Film & { shots: Shot[] };
 /** In the order of the shots. Empty if no shot lacks the step. */
 export type StartedFilm = { predictions: Prediction[] };

@@ -23,6 +23,9 @@ class Away extends Error {
 const BACKOFF = { minDelayMs: 500, maxDelayMs: 10_000 };
 /** How often a process that runs checks again: a key may have been revoked, or the machine's clock set. */
 const AGAIN_AFTER_MS = 60_000;
+/** A gateway that starts again refuses for a moment: only so many refusals in a row, at this distance, end a process that runs. */
+const REFUSALS = 3;
+const REFUSED_AGAIN_AFTER_MS = 20_000;
 /** A smaller change of the clock is not logged. */
 const CLOCK_DIFFERS_MS = 2_000;
 
@@ -91,14 +94,23 @@ export function createSettingsCheck(ways: readonly Way[], log: Log, wait: typeof
       return false;
     },
 
-    /** Checks again now and then until the signal aborts. Throws WrongSetting. The workers log what is away. */
+    /** Checks again now and then until the signal aborts. Throws WrongSetting when it is refused again. The workers log what is away. */
     async watch(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted) {
-        await wait(AGAIN_AFTER_MS, signal);
+      for (let refusals = 0; ; ) {
+        await wait(refusals === 0 ? AGAIN_AFTER_MS : REFUSED_AGAIN_AFTER_MS, signal);
         if (signal.aborted) return;
-        await check().catch((error) => {
-          if (!(error instanceof Away)) throw error;
-        });
+        try {
+          await check();
+          refusals = 0;
+        } catch (error) {
+          if (error instanceof Away) {
+            refusals = 0;
+            continue;
+          }
+          refusals += 1;
+          if (!(error instanceof WrongSetting) || refusals === REFUSALS) throw error;
+          log.warn("setting_refused", { reason: error.message });
+        }
       }
     },
   };

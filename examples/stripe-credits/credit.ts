@@ -29,9 +29,12 @@ export async function creditOf(event: Stripe.Event, stripe: Stripe): Promise<Cre
       const { id, payment_intent, amount, currency } = event.data.object;
       return await credit("refund", `refund:${id}`, payment_intent, -amount, currency, stripe);
     }
-    case "refund.failed": {
-      const { id, payment_intent, amount, currency } = event.data.object;
-      return await credit("adjustment", `refund-failed:${id}`, payment_intent, amount, currency, stripe);
+    // One that fails has both events; one that you cancel, or that waits for the payer in vain, may have the second alone.
+    case "refund.failed":
+    case "refund.updated": {
+      const { id, payment_intent, amount, currency, status } = event.data.object;
+      if (status !== "failed" && status !== "canceled") return null;
+      return await credit("adjustment", `refund-undone:${id}`, payment_intent, amount, currency, stripe);
     }
     case "charge.dispute.funds_withdrawn": {
       const { id, payment_intent, amount, currency } = event.data.object;

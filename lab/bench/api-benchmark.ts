@@ -50,8 +50,9 @@ async function measureApi({ quick, openStack, progress }: BenchContext): Promise
         if (clients > 1 && meter.cost) costs.push({ name: `${operation.name} (API)`, ...meter.cost });
       }
     const statusMs = costs.at(-1)?.postgres;
+    const aims = [...measured.map(aimOf), ...(await measureBalance(stack, users, rounds, count * 4, progress))];
     return {
-      ...{ aims: measured.map(aimOf), tables: [tableOf(measured)], costs },
+      ...{ aims, tables: [tableOf(measured)], costs },
       figures: statusMs === undefined ? {} : { statusMs },
     };
   } finally {
@@ -89,6 +90,34 @@ async function listOperations(stack: BenchStack, written: string, users: BenchUs
       atMost: 0.55,
     },
   ];
+}
+
+/** The processor time of Postgres for a start of a user who pays by balance; no aim where it cannot be measured. */
+async function measureBalance(
+  stack: BenchStack,
+  users: BenchUser[],
+  rounds: number,
+  count: number,
+  progress: BenchContext["progress"],
+): Promise<Aim[]> {
+  const { sql } = stack;
+  const payers = await makeUsers(stack, MAX_CLIENTS);
+  for (const { id } of payers) await sql`select keyframe_private.add_credit(${id}, 1000000000000, 'grant')`;
+  const meter = () => new CpuMeter(sql, [], false);
+  const meters = { without: meter(), with: meter() };
+  const start = (starters: BenchUser[], by: CpuMeter) => async () => {
+    const requests = starters.map((user) => startFrame(`${stack.functionUrls.api}/api`, user, user.projectId));
+    const { p50 } = await by.during(count, () => runLoad({ requests, clients: MAX_CLIENTS, count }));
+    await sql`delete from keyframe.predictions where status = 'queued'`;
+    return p50;
+  };
+  await start(payers, meter())(); // plans are made
+  const ways = { without: start(users, meters.without), with: start(payers, meters.with) };
+  await measureInTurn(ways, rounds, (text) => progress(`starts and a balance, ${text}`));
+  if (meters.with.cost === null) return [];
+  const postgres = (by: CpuMeter) => by.rounds.map((round) => round.postgres);
+  const name = "processor time of Postgres for a start with a balance: ms ÷ without one";
+  return [{ name, value: ratioOf(postgres(meters.with), postgres(meters.without)), atMost: 1.1 }];
 }
 
 const nameOf = ({ operation, clients }: Measured) =>

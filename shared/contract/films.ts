@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { startFields } from "./controls.ts";
+import { predictionInput, startFields } from "./controls.ts";
 import { estimate } from "./costs.ts";
 import { elementIds } from "./elements.ts";
 import { changeBody, id, nextCursor, pageQuery, step, text, time, title } from "./fields.ts";
 import { prediction } from "./predictions.ts";
-import { projectWithPredictions } from "./projects.ts";
+import { ofEachStep, predictionsText, project, takesText } from "./projects.ts";
 import { SAMPLE_FILM } from "./samples.ts";
 
 const descriptionText = "Free text, for example what happens in the film.";
@@ -68,8 +68,23 @@ const fields = {
 export const film = z.object(fields).meta({ id: "Film", examples: [SAMPLE_FILM] });
 export type Film = z.infer<typeof film>;
 
+const shotPrediction = prediction
+  .extend({
+    input: predictionInput.omit({ elements: true }).meta({
+      id: "ShotPredictionInput",
+      description: "Without `elements`: read the prediction for them, and to repeat it.",
+    }),
+  })
+  .meta({ id: "ShotPrediction" });
+const shotSteps = {
+  predictions: z.object(ofEachStep(shotPrediction)).meta({ id: "ShotPredictions", description: predictionsText }),
+  takes: z.object(ofEachStep(shotPrediction)).meta({ id: "ShotTakes", description: takesText }),
+};
+const shot = z.object({ ...project.shape, ...shotSteps }).meta({ id: "Shot" });
+export type Shot = z.infer<typeof shot>;
+
 export const filmWithShots = z
-  .object({ ...fields, shots: z.array(projectWithPredictions).meta({ description: "The projects of projectIds." }) })
+  .object({ ...fields, shots: z.array(shot).meta({ description: "The projects of projectIds." }) })
   .meta({ id: "FilmWithShots" });
 
 export const filmStepPath = z.strictObject({ filmId: id, step });

@@ -95,18 +95,13 @@ const fields = {
 export const project = z.object(fields).meta({ id: "Project", examples: [SAMPLE_PROJECT] });
 export type Project = z.infer<typeof project>;
 
-const ofEachStep = Object.fromEntries(STEPS.map((name) => [name, prediction.nullable()])) as Record<
-  Step,
-  z.ZodNullable<typeof prediction>
->;
-const predictions = z
-  .object(ofEachStep)
-  .meta({ id: "LatestPredictions", description: "The latest prediction of each step; null where none was started." });
-const takes = z.object(ofEachStep).meta({
-  id: "ShownTakes",
-  description:
-    "The take that each step shows: the selected one, otherwise the latest that succeeded and is not hidden, even if a later prediction failed. Null where there is none.",
-});
+export const ofEachStep = <Schema extends z.ZodType>(schema: Schema) =>
+  Object.fromEntries(STEPS.map((name) => [name, schema.nullable()])) as Record<Step, z.ZodNullable<Schema>>;
+export const predictionsText = "The latest prediction of each step; null where none was started.";
+const predictions = z.object(ofEachStep(prediction)).meta({ id: "LatestPredictions", description: predictionsText });
+export const takesText =
+  "The take that each step shows: the selected one, otherwise the latest that succeeded and is not hidden, even if a later prediction failed. Null where there is none.";
+const takes = z.object(ofEachStep(prediction)).meta({ id: "ShownTakes", description: takesText });
 export type PredictionOfEachStep = z.infer<typeof predictions>;
 
 export const projectWithPredictions = z

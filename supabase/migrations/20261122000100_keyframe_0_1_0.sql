@@ -929,7 +929,7 @@ create function keyframe_private.projects_per_token()
 returns integer language sql immutable set search_path = '' as $$
   select 10
 $$;
-comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions.';
+comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions, or that a start of a film is refused for.';
 
 -- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search looks
 -- at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token more
@@ -1150,13 +1150,13 @@ begin
     'shots', (
       select coalesce(json_agg(
         (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
-      from unnest(shots) p left join keyframe_private.step_predictions(shots) s on s.project_id = p.id),
+      from unnest(shots) p left join keyframe_private.step_predictions(shots, with_elements => false) s on s.project_id = p.id),
     'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step. Costs one token more for each ten shots.';
+comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step, without the elements of their input. Costs one token more for each ten shots.';
 
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void language plpgsql volatile set search_path = '' as $$
@@ -1381,10 +1381,10 @@ begin
   perform keyframe_private.own_film(film_id);
   if request.replayed then
     update keyframe_private.film_shares s set token_hash = hash
-    where s.id = request.resource_id and s.film_id = share_film.film_id
+    where s.id = request.resource_id and s.film_id = share_film.film_id and (s.expires_at > now()) is not false
     returning s.* into made;
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The share this Idempotency-Key created has been revoked since. Send a new key.');
+      'The share this Idempotency-Key created has ended or was revoked since. Send a new key.');
   else
     perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
     perform keyframe_private.raise_if((
@@ -3929,7 +3929,8 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- Quotes: the price of one start, for one user and OAuth client. Ten minutes long it can be started, once: the key of that start is its id.
 
--- A quote takes a token of `create`, which bounds how many an owner has. Kept for a day, so that a late repetition finds its prediction.
+-- One that is never started goes within two minutes of its end (prune). Each takes a token of `create`, so by default an owner has at most
+-- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
 create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,
@@ -3942,7 +3943,8 @@ create table keyframe_private.quotes (
   input jsonb not null,
   model text not null,
   most_micros bigint not null,
-  expires_at timestamptz not null default now() + interval '10 minutes'
+  expires_at timestamptz not null default now() + interval '10 minutes',
+  kept_until timestamptz not null default now() + interval '11 minutes'
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
 comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
@@ -3956,8 +3958,9 @@ comment on column keyframe_private.quotes.input is 'The complete input that was 
 comment on column keyframe_private.quotes.model is 'The model that was priced.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
+comment on column keyframe_private.quotes.kept_until is 'When it is deleted. A start sets it to a day later.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
-create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
+create index quotes_kept_until_idx on keyframe_private.quotes (kept_until);
 
 create function keyframe_private.add_quote(
   priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost)
@@ -3967,6 +3970,8 @@ declare
   made keyframe_private.quotes;
 begin
   perform keyframe_private.require_spending();
+  -- As the API bounds a body. A record of an element may be larger than what a start keeps of it.
+  perform keyframe_private.raise_if(octet_length(asked::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
   perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
   perform keyframe_private.require_budget(priced.owner_id, cost, now(), client, is_start => false);
@@ -4016,6 +4021,7 @@ begin
       from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
     'precondition_failed',
     'What this quote is for has changed since: the price, the model, the project''s prompt or its frames. Nothing was started. Ask for an estimate with a new quote.');
+  update keyframe_private.quotes q set kept_until = q.expires_at + interval '1 day' where q.id = quote.id;
   return answer;
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -4049,7 +4055,8 @@ end $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
-create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
+create function keyframe_private.prediction_json(
+  prediction keyframe.predictions, shown uuid[] default null, with_elements boolean default true)
 returns json language plpgsql stable set search_path = '' as $$
 declare
   changed constant json := case when prediction.status = 'succeeded' and prediction.input ? 'elements'
@@ -4057,7 +4064,8 @@ declare
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
-    'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
+    'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model),
+    'input', case when with_elements then prediction.input else prediction.input - 'elements' end,
     'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
@@ -4264,8 +4272,9 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots.
-create function keyframe_private.step_predictions(projects keyframe.projects[])
+-- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A film's
+-- are without their elements: a cast of 20 with its images would be written 1,500 times, and be most of the answer.
+create function keyframe_private.step_predictions(projects keyframe.projects[], with_elements boolean default true)
 returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
   return query
@@ -4280,7 +4289,7 @@ begin
     )
     select p.project_id, json_agg(json_build_object(
       'is_latest', p.id = s.latest_id, 'is_take', s.take_id is not distinct from p.id,
-      'prediction', keyframe_private.prediction_json(p, t.shown)))
+      'prediction', keyframe_private.prediction_json(p, t.shown, with_elements)))
     from steps s
     join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
     join takes t on t.id = p.project_id
@@ -4504,7 +4513,8 @@ begin
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse(refused, 'generate', cardinality(starts));
+  -- What it costs Postgres: two milliseconds for each shot that was priced. Several takes are priced once.
+  return keyframe_private.refuse(refused, 'generate', 1 + cardinality(starts) / keyframe_private.projects_per_token());
 end $$;
 comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it: for all or for none.';
 
@@ -8622,7 +8632,7 @@ begin
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   for name, key, condition in
     values
-      ('quotes', 'o.id', $w$o.expires_at < now() - interval '24 hours' order by o.expires_at$w$),
+      ('quotes', 'o.id', $w$o.kept_until < now() order by o.kept_until$w$),
       ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
       ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
       ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),

@@ -16,7 +16,7 @@ const user = useUser();
 const send = (method: string, id: string, json?: object, headers: Record<string, string> = {}) =>
   user.call(`/api/elements/${id}`, { method, headers, ...(json ? { json } : {}) });
 
-test("a cast of a character and a place → a frame is made with both; its input says so, and sent again makes the same", async () => {
+test("a cast of a character and a place → a frame with both; its input says so, not in its film; sent again makes the same", async () => {
   const [photo, view] = [await user.upload(await drawImage()), await user.upload(await drawImage())];
   const anna = await user.createElement({ name: "Anna", text: "A woman in a red coat", imagePaths: [photo] });
   const pier = await user.createElement({ kind: "place", name: "The pier", imagePaths: [view] });
@@ -39,6 +39,11 @@ test("a cast of a character and a place → a frame is made with both; its input
     ],
   });
   expect(made.cost?.atMostMicros).toBe(estimate.parse(dataOf(estimated, 200)).atMostMicros);
+
+  const { elements: _, ...input } = made.input;
+  const { data: film } = await user.call(`/api/films/${filmId}`);
+  expect(film).toMatchObject({ shots: [{ takes: { "first-frame": { predictionId: made.predictionId, input } } }] });
+  expect(JSON.stringify(film)).not.toContain('"elements"');
 
   const changed = await send("PATCH", anna, { text: "A woman in a yellow coat" });
   expect(element.parse(dataOf(changed, 200)).text).toBe("A woman in a yellow coat");

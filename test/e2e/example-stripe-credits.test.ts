@@ -58,8 +58,8 @@ function paid(userId: string) {
   };
   return { payment_intent, session };
 }
-const refund = (payment_intent: string, amount: number, number = 1) => ({
-  ...{ id: `re_${number}_${payment_intent}`, object: "refund", payment_intent, amount, currency: "usd" },
+const refund = (payment_intent: string, amount: number, number = 1, status = "succeeded") => ({
+  ...{ id: `re_${number}_${payment_intent}`, object: "refund", payment_intent, amount, currency: "usd", status },
 });
 
 describe.concurrent("a user who buys credit", () => {
@@ -114,16 +114,21 @@ describe.concurrent("a user who buys credit", () => {
     expect(await balanceOf(maker)).toBe(0);
   });
 
-  test("a refund fails and is made again → taken away, brought back, taken away", async () => {
+  test("a refund fails or is canceled, and is made again → taken away, brought back once, taken away", async () => {
     const maker = await newFilmMaker(stack);
     const { session, payment_intent } = paid(maker.userId);
     await send("checkout.session.completed", session);
-    for (const [type, number, dollars] of [
-      ["refund.created", 1, 15],
-      ["refund.failed", 1, 20],
-      ["refund.created", 2, 15],
+    for (const [type, number, status, dollars] of [
+      ["refund.created", 1, "pending", 15],
+      ["refund.updated", 1, "failed", 20],
+      ["refund.failed", 1, "failed", 20],
+      ["refund.created", 2, "requires_action", 15],
+      ["refund.updated", 2, "requires_action", 15],
+      ["refund.updated", 2, "canceled", 20],
+      ["refund.created", 3, "pending", 15],
+      ["refund.updated", 3, "succeeded", 15],
     ] as const) {
-      expect(await send(type, refund(payment_intent, 500, number))).toBe(204);
+      expect(await send(type, refund(payment_intent, 500, number, status))).toBe(204);
       expect(await balanceOf(maker)).toBe(dollars * 1_000_000);
     }
   });

@@ -3,7 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { type ComponentProps, type CSSProperties, Fragment, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
-import type { FilmWithShots, Prediction, Shot } from "../../../client/index.ts";
+import type { FilmWithShots, Shot, ShotPrediction } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { isGone } from "../ui/errors.ts";
@@ -173,7 +173,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
 }
 
 /** Such as “2 first frames, 1 video”. */
-const runningWords = (running: Prediction[]): string =>
+const runningWords = (running: ShotPrediction[]): string =>
   PLAYING_ORDER.flatMap((step) => {
     const { length } = running.filter((one) => one.step === step);
     return length === 0 ? [] : countWords(step, length);

@@ -1,7 +1,7 @@
 import { Alert, NativeSelect } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { hasEnded, type KeyframeClient, type ListedProject, type Project } from "../../../client/index.ts";
+import { hasEnded, type KeyframeClient, type Project, type Shot } from "../../../client/index.ts";
 import { forget } from "../queries/query-client.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useKeyframe } from "../services.ts";
@@ -10,7 +10,7 @@ import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } 
 import { useChangeProject, runningOf } from "../queries/project-queries.ts";
 import { isRefusal, unless, unlessGone } from "../ui/errors.ts";
 
-type Props = { project: ListedProject; onDeleted: () => void };
+type Props = { project: Project & { predictions?: Shot["predictions"] | undefined }; onDeleted: () => void };
 
 /** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, onDeleted }: Props) {

@@ -1,5 +1,11 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
+import type {
+  Film,
+  FilmWithShots,
+  KeyframeClient,
+  ProjectWithPredictions,
+  ShotPrediction,
+} from "../../../client/index.ts";
 import { runningOf, WHILE_RUNNING_MS } from "./project-queries.ts";
 import { forget, IS_SHOWN } from "./query-client.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
@@ -48,7 +54,7 @@ export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) =
 }
 
 /** The shown last frame of the shot before. Null: there is none. Undefined: the film is not read yet. */
-export function useFrameBefore({ filmId, projectId }: ProjectWithPredictions): Prediction | null | undefined {
+export function useFrameBefore({ filmId, projectId }: ProjectWithPredictions): ShotPrediction | null | undefined {
   const { data, isLoading } = useFilm(filmId);
   if (isLoading) return undefined;
   const place = data?.projectIds.indexOf(projectId) ?? -1;

@@ -3,10 +3,11 @@ import { type MutationMeta, useMutation, useQuery, useQueryClient } from "@tanst
 import {
   hasEnded,
   type KeyframeClient,
-  type ListedProject,
   type Prediction,
   type Project,
   type ProjectWithPredictions,
+  type Shot,
+  type ShotPrediction,
   type Step,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
@@ -20,10 +21,10 @@ const LOOK_MS = 4_000;
 
 export const projectKey = (projectId: string) => ["project", projectId] as const;
 
-export const isRunning = (prediction: Prediction | null | undefined): prediction is Prediction =>
+export const isRunning = <One extends ShotPrediction>(prediction: One | null | undefined): prediction is One =>
   prediction != null && !hasEnded(prediction);
 
-export const runningOf = ({ predictions }: Pick<ListedProject, "predictions">): Prediction[] =>
+export const runningOf = ({ predictions }: { predictions?: Shot["predictions"] | undefined }): ShotPrediction[] =>
   Object.values(predictions ?? {}).filter(isRunning);
 
 export function useProject(projectId: string) {
@@ -37,7 +38,7 @@ export function useProject(projectId: string) {
 }
 
 /** The end of a run changes more than what it was read with: sums, histories, films, estimates, the models that are offered. */
-export function useReadAgainAtEnds(running: Prediction[]): void {
+export function useReadAgainAtEnds(running: ShotPrediction[]): void {
   const queries = useQueryClient();
   const ids = running.map(({ predictionId }) => predictionId);
   const before = usePrevious(ids);

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
 import { lastFrameOf } from "../../../client/film.ts";
-import type { KeyframeClient, Prediction } from "../../../client/index.ts";
+import type { KeyframeClient, Prediction, ShotPrediction } from "../../../client/index.ts";
 import { CHANGES_NOTHING, REFERENCE } from "./query-client.ts";
 import { isRefused, useKeyframe, useServices } from "../services.ts";
 
@@ -61,7 +61,7 @@ async function readTake(keyframe: KeyframeClient, take: Prediction): Promise<Blo
   return file;
 }
 
-async function downloadTake(keyframe: KeyframeClient, take: Prediction): Promise<Blob> {
+async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Promise<Blob> {
   const { output } = await keyframe.readPrediction(take); // its URL is valid
   if (output === null) throw new Error("The file has been removed from Storage.");
   const answer = await fetch(output.url).catch(() => null);
@@ -71,7 +71,7 @@ async function downloadTake(keyframe: KeyframeClient, take: Prediction): Promise
 }
 
 /** Uploads the picture on which a video ends. */
-export async function uploadEnd(keyframe: KeyframeClient, video: Prediction): Promise<string> {
+export async function uploadEnd(keyframe: KeyframeClient, video: ShotPrediction): Promise<string> {
   const image = await lastFrameOf(await downloadTake(keyframe, video));
   return (await keyframe.uploadReferenceImage(image)).referenceImagePath;
 }

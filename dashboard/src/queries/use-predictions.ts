@@ -1,5 +1,5 @@
 import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import type { Prediction, ProjectWithPredictions, ShotPrediction, Step } from "../../../client/index.ts";
 import { WHILE_RUNNING_MS, isRunning } from "./project-queries.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
 
@@ -42,14 +42,16 @@ export const predictionQuery = ({ keyframe, callPlatform }: Services, prediction
   });
 
 /** Predictions that were read with a project, or with a shot of a film. */
-export type Known = Pick<ProjectWithPredictions, "takes"> &
-  Partial<Record<"predictions", ProjectWithPredictions["takes"]>>;
+export type Known<One extends ShotPrediction = ShotPrediction> = {
+  takes: Record<Step, One | null>;
+  predictions?: Record<Step, One | null>;
+};
 
 /** The prediction of this id. Null without one, and when it is deleted; undefined until it is read. */
-export function usePrediction(
-  { predictions = NONE_KNOWN, takes }: Known,
+export function usePrediction<One extends ShotPrediction>(
+  { predictions = NONE_KNOWN, takes }: Known<One>,
   predictionId: string | null,
-): Prediction | null | undefined {
+): One | Prediction | null | undefined {
   const services = useServices();
   const inProject = [...Object.values(predictions), ...Object.values(takes)];
   const known = inProject.find((one) => one?.predictionId === predictionId);

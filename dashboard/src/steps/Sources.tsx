@@ -1,5 +1,5 @@
 import { Group, Text } from "@mantine/core";
-import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
+import type { Prediction, ProjectWithPredictions, ShotPrediction } from "../../../client/index.ts";
 import { nounOf, outdatedWords } from "./status-words.ts";
 import { TakePicture } from "./TakePicture.tsx";
 import classes from "./screen.module.css";
@@ -48,7 +48,7 @@ export function Frame({ project, frame, alt }: { project: Known; frame: string; 
 }
 
 /** A small picture of a take. */
-export const Thumb = ({ prediction, alt }: { prediction: Prediction; alt: string }) => (
+export const Thumb = ({ prediction, alt }: { prediction: ShotPrediction; alt: string }) => (
   <TakePicture
     prediction={prediction}
     alt={alt}
@@ -60,7 +60,7 @@ export const Thumb = ({ prediction, alt }: { prediction: Prediction; alt: string
 
 type TakeProps = { project: ProjectWithPredictions; prediction: Prediction };
 
-type OutdatedProps = { project: Known & Pick<ProjectWithPredictions, "projectId">; prediction: Prediction };
+type OutdatedProps = { project: Known & Pick<ProjectWithPredictions, "projectId">; prediction: ShotPrediction };
 
 /** What of an outdated take is not what the next one would be made with. */
 export function Outdated({ project, prediction: { input, outdated, changedElements } }: OutdatedProps) {

@@ -1,6 +1,6 @@
 import { Button, Text } from "@mantine/core";
 import { type ComponentProps, useEffect, useRef, useState } from "react";
-import type { Prediction, Step } from "../../../client/index.ts";
+import type { Prediction, ShotPrediction, Step } from "../../../client/index.ts";
 import { IconMovie, IconPhoto } from "../ui/icons.tsx";
 import { isRunning } from "../queries/project-queries.ts";
 import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "./status-words.ts";
@@ -11,7 +11,7 @@ type Props = {
   step: Step;
   latest: Prediction | null;
   /** The take to show. */
-  shown: Prediction | null;
+  shown: ShotPrediction | null;
   isSelected?: boolean;
   prompt: string;
   poster?: string | undefined;
@@ -60,7 +60,7 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
 
 export const FRAME_BEFORE = "Last frame of the shot before";
 
-function emptyWords(latest: Prediction | null, shown: Prediction | null): string {
+function emptyWords(latest: Prediction | null, shown: ShotPrediction | null): string {
   if (latest === null) return "Nothing yet";
   if (latest.status !== "succeeded") return statusWords(latest);
   if (shown !== null) return "The file has been removed";

@@ -1,4 +1,4 @@
-import type { Prediction, PredictionStatus, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import type { PredictionStatus, Shot, ShotPrediction, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
 
 /** In the order in which they play. */
@@ -34,11 +34,11 @@ export const STATUS_WORD: Record<PredictionStatus, string> = {
 };
 
 /** Whether a take stands for a step that is not of its latest prediction. */
-export const isEarlier = (latest: Prediction | null, take: Prediction | null): boolean =>
+export const isEarlier = (latest: ShotPrediction | null, take: ShotPrediction | null): boolean =>
   latest !== null && take !== null && latest.predictionId !== take.predictionId;
 
 /** The status of a step as text. A run that failed takes nothing away from an earlier take. */
-export function stepWords(latest: Prediction, take: Prediction | null): string {
+export function stepWords(latest: ShotPrediction, take: ShotPrediction | null): string {
   const { status, hidden } = latest;
   const isHiddenTake = hidden && status === "succeeded";
   if (isHiddenTake && take === null) return "Hidden";
@@ -48,15 +48,15 @@ export function stepWords(latest: Prediction, take: Prediction | null): string {
 }
 
 /** The prediction whose time is shown with these words: the take when they begin with “Done”. */
-export const timedOf = (latest: Prediction, take: Prediction | null): Prediction =>
+export const timedOf = (latest: ShotPrediction, take: ShotPrediction | null): ShotPrediction =>
   take !== null && isEarlier(latest, take) && !isRunning(latest) ? take : latest;
 
 /** Whose icon and colour a step has: a canceled run does not make a finished step look broken. */
-export const markedOf = (latest: Prediction | null, take: Prediction | null): Prediction | null =>
+export const markedOf = (latest: ShotPrediction | null, take: ShotPrediction | null): ShotPrediction | null =>
   latest?.status === "canceled" ? (take ?? latest) : latest;
 
 /** The status as text, with the queue position or the progress. */
-export function statusWords({ status, queuePosition, progress }: Prediction): string {
+export function statusWords({ status, queuePosition, progress }: ShotPrediction): string {
   if (status === "queued" && queuePosition !== null && queuePosition > 0)
     return `Queued, number ${queuePosition} in line`;
   if (status === "processing" && progress !== null) return `${STATUS_WORD.processing}, ${Math.floor(progress * 100)} %`;
@@ -64,13 +64,13 @@ export function statusWords({ status, queuePosition, progress }: Prediction): st
 }
 
 /** A frame of a take: null when it is deleted, undefined until it is read. */
-type FrameOfTake = { name: string; frame: Prediction | null | undefined };
+type FrameOfTake = { name: string; frame: ShotPrediction | null | undefined };
 
 /** Why a take is outdated. */
 export function outdatedWords(
-  { projectId, takes }: Pick<ProjectWithPredictions, "projectId" | "takes">,
+  { projectId, takes }: Pick<Shot, "projectId" | "takes">,
   frames: FrameOfTake[],
-  elements: Prediction["changedElements"],
+  elements: ShotPrediction["changedElements"],
 ): string {
   const shown = Object.values(takes).map((take) => take?.predictionId);
   const reasons = frames.flatMap(({ name, frame }) => {
@@ -104,7 +104,7 @@ const SAY_THEMSELVES = new Set([
 ]);
 
 /** What failed in short, where the message is long. */
-export function failureTitle({ code, stage }: NonNullable<Prediction["error"]>): string | null {
+export function failureTitle({ code, stage }: NonNullable<ShotPrediction["error"]>): string | null {
   if (code === "model_unavailable") return "Model not available";
   if (code === "provider_rejected_input") return "Input rejected";
   if (code !== "content_rejected") return null;
@@ -116,7 +116,7 @@ const TOO_LARGE =
   "Choose a lower resolution, a shorter video or another model, or ask an administrator to raise the upload limit in Storage.";
 
 /** What to do after an error, unless its message says so. */
-export function remedyFor({ code, retryable }: NonNullable<Prediction["error"]>): string | null {
+export function remedyFor({ code, retryable }: NonNullable<ShotPrediction["error"]>): string | null {
   if (SAY_THEMSELVES.has(code)) return null;
   if (retryable) return "Try again.";
   return code === "output_too_large" ? TOO_LARGE : "Change the prompt or the image, then generate it again.";

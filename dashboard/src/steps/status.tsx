@@ -1,6 +1,6 @@
 import { Group, Text } from "@mantine/core";
 import { useForceUpdate, useInterval } from "@mantine/hooks";
-import type { Prediction, PredictionStatus, Step } from "../../../client/index.ts";
+import type { ShotPrediction, PredictionStatus, Step } from "../../../client/index.ts";
 import { clockTime } from "../ui/format-time.ts";
 import {
   type Icon,
@@ -16,7 +16,15 @@ import classes from "./status.module.css";
 import { markedOf, STEP_NAME, stepWords, timedOf } from "./status-words.ts";
 
 /** The status of a step: its latest prediction and the take that stands for it. */
-export function StepMark({ step, latest, take }: { step: Step; latest: Prediction | null; take: Prediction | null }) {
+export function StepMark({
+  step,
+  latest,
+  take,
+}: {
+  step: Step;
+  latest: ShotPrediction | null;
+  take: ShotPrediction | null;
+}) {
   const prediction = markedOf(latest, take);
   const words = latest === null ? "Not yet" : stepWords(latest, take);
   return (
@@ -45,13 +53,13 @@ const ICON: Record<PredictionStatus, Icon> = {
   canceled: IconX,
 };
 
-export function StatusIcon({ prediction, size }: { prediction: Prediction | null; size: number }) {
+export function StatusIcon({ prediction, size }: { prediction: ShotPrediction | null; size: number }) {
   const Mark = prediction === null ? IconCircleDashed : ICON[prediction.status];
   return <Mark size={size} className={classes.icon} data-status={prediction?.status} />;
 }
 
 /** `take`: the one that stands for the step, if the state is of a whole step. */
-type Props = { prediction: Prediction | null; take?: Prediction | null; isCanceling: boolean };
+type Props = { prediction: ShotPrediction | null; take?: ShotPrediction | null; isCanceling: boolean };
 
 /** Status, duration and cost. */
 export function PredictionState({ prediction, take = null, isCanceling }: Props) {
@@ -77,7 +85,7 @@ export function PredictionState({ prediction, take = null, isCanceling }: Props)
 }
 
 /** Time since the start. Not announced to screen readers: it changes every second. */
-function PredictionClock({ prediction: { createdAt, completedAt } }: { prediction: Prediction }) {
+function PredictionClock({ prediction: { createdAt, completedAt } }: { prediction: ShotPrediction }) {
   useInterval(useForceUpdate(), 1_000, { autoInvoke: completedAt === null });
   const end = completedAt === null ? Date.now() : Date.parse(completedAt);
   const length = clockTime(end - Date.parse(createdAt));

@@ -1,4 +1,12 @@
-import type { Model, ModelControl, Prediction, Step, StepBody, UsedElement } from "../../../client/index.ts";
+import type {
+  Model,
+  ModelControl,
+  Prediction,
+  ShotPrediction,
+  Step,
+  StepBody,
+  UsedElement,
+} from "../../../client/index.ts";
 import { completeValues } from "../../../shared/contract/complete-values.ts";
 import { dollars } from "../ui/money.ts";
 import type { LabelOf } from "../queries/use-models.ts";
@@ -61,7 +69,7 @@ export type FrameRole = "firstFrame" | "lastFrame";
 export const isUpload = (frame: string): boolean => frame.startsWith("projects/");
 
 /** The frame of an input, as StepOptions has it. */
-export const frameOf = (input: Prediction["input"], role: FrameRole): string | null =>
+export const frameOf = (input: ShotPrediction["input"], role: FrameRole): string | null =>
   input[`${role}PredictionId`] ?? input[`${role}ImagePath`];
 
 const fieldOf = (role: FrameRole, frame: string): Partial<Choices> => ({

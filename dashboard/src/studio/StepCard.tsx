@@ -1,6 +1,6 @@
 import { ActionIcon, Alert, Button, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
-import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import type { Model, Prediction, ProjectWithPredictions, ShotPrediction, Step } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { type Icon, IconAlertTriangle, IconDownload, IconHistory, IconMaximize, IconRestore } from "../ui/icons.tsx";
 import { isRunning } from "../queries/project-queries.ts";
@@ -30,7 +30,7 @@ type Props = {
   notYet?: string | null;
   isNext: boolean;
   /** The frame of another shot that it starts on or looks like, or that stands for its first frame. */
-  startsOn: Prediction | null;
+  startsOn: ShotPrediction | null;
   /** For this step only. */
   children?: ReactNode;
   /** The one that a phone shows after a reload. */

@@ -2,7 +2,7 @@ import { useMediaQuery } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
-import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import type { Prediction, ProjectWithPredictions, ShotPrediction, Step } from "../../../client/index.ts";
 import { useFrameBefore } from "../queries/film-queries.ts";
 import { selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
@@ -214,7 +214,7 @@ function reusedWords(noun: string, named: string[], leftOut: string[]): string {
 function nextStep(
   { takes }: ProjectWithPredictions,
   needsFrame: boolean,
-  before: Prediction | null | undefined,
+  before: ShotPrediction | null | undefined,
 ): Step | null {
   const isChained = takes["first-frame"] === null && needsFrame;
   if (isChained && before === undefined) return null;
@@ -226,7 +226,7 @@ function nextStep(
 function whyNotYet(
   firstFrame: Prediction | null,
   { isNone }: Take,
-  before: Prediction | null | undefined,
+  before: ShotPrediction | null | undefined,
 ): string | null {
   if (!isNone) return null;
   if (before === undefined) return "";

@@ -8,13 +8,15 @@ import { openScene } from "../deliver/scene.ts";
 import { hostileFile, hostileNames } from "./hostile-files.ts";
 import { runBurst } from "../deliver/runs.ts";
 import { keyframeWay } from "../deliver/ways.ts";
+import { type LoadRequest, runLoad } from "../load.ts";
 import { spreadOf } from "../measure.ts";
 import { spawnDeno } from "../processes.ts";
 import type { BenchStack, Caller } from "../stack.ts";
 import { residentMb, watchMemory } from "../process-usage.ts";
 
-const FULL = { deliveries: 60_000, videoMb: 200, times: 3 };
-const QUICK = { deliveries: 1_000, videoMb: 20, times: 1 };
+const FULL = { deliveries: 60_000, videoMb: 200, times: 3, calls: 1_000 };
+const QUICK = { deliveries: 1_000, videoMb: 20, times: 1, calls: 20 };
+const WARM_UP_CALLS = 20;
 const WARM_UP_DELIVERIES = 200;
 const WARM_UP_BYTES = 1_000_000;
 
@@ -24,7 +26,7 @@ export const memoryBenchmark: Benchmark = { name: "memory", run: measureMemory }
 type Measured = { name: string; idle: number; peaks: number[]; atMost: number };
 
 async function measureMemory({ quick, openStack, progress }: BenchContext): Promise<Result> {
-  const { deliveries, videoMb, times } = quick ? QUICK : FULL;
+  const { deliveries, videoMb, times, calls } = quick ? QUICK : FULL;
   const stack = await openStack();
   const measured: Measured[] = [];
 
@@ -60,6 +62,14 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
     });
   const hostile = await watchDuring(stack, "keyframe-generate", hostileNames.length, storeNext);
   measured.push({ name: hostileName, ...hostile, atMost: 128 });
+
+  const callsName = `keyframe-mcp, ${calls.toLocaleString("en-US")} reads of a project with its picture`;
+  progress(callsName);
+  const read = await readByAgent(stack.caller);
+  const readTimes = (count: number) => runLoad({ requests: [read], clients: 8, count });
+  await readTimes(WARM_UP_CALLS);
+  const agents = await watchDuring(stack, "keyframe-mcp", 1, () => readTimes(calls));
+  measured.push({ name: callsName, ...agents, atMost: 100 });
 
   const { copies } = GENERATE_PLACES;
   progress(`${copies} stalled copies`);
@@ -150,6 +160,24 @@ function endlessVideo(): ReadableStream<Uint8Array> {
 const VIDEO_TIMEOUT_MS = 180_000;
 
 type StoreVideo = (fault: "output_padded" | "output_file", bytes: number, value?: unknown) => Promise<void>;
+
+/** A tool call of an agent for the newest project. */
+async function readByAgent({ url, apikey, token }: Caller): Promise<LoadRequest> {
+  const { projects } = await createKeyframeClient({ url, apikey, getToken: () => token }).listProjects({ limit: 1 });
+  const params = { name: "read_project", arguments: { projectId: projects[0]?.projectId } };
+  return {
+    method: "POST",
+    url: `${url}/functions/v1/keyframe-mcp`,
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: "application/json, text/event-stream",
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+    status: 200,
+    contains: '"structuredContent"',
+  };
+}
 
 /** Makes a project with a first frame. Returns a function that makes a video of so many bytes. */
 async function openVideos({ url, apikey, token }: Caller): Promise<StoreVideo> {

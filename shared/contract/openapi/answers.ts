@@ -101,6 +101,17 @@ const queued = <Prediction extends object>(prediction: Prediction) => ({
 });
 
 const predictions = { "first-frame": firstFrame, "last-frame": lastFrame, video };
+const ofShot = Object.fromEntries(
+  Object.entries(predictions).map(
+    ([
+      step,
+      {
+        input: { elements: _, ...input },
+        ...take
+      },
+    ]) => [step, { ...take, input }],
+  ),
+);
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
 const pending = {
   ...SAMPLE_DELIVERY,
@@ -133,7 +144,7 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   deletePrediction: { ...firstFrame, output: null },
   createFilm: { ...SAMPLE_FILM, projectIds: [] },
   listFilms: { films: [SAMPLE_FILM], nextCursor: null },
-  readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, predictions, takes: predictions }] },
+  readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, predictions: ofShot, takes: ofShot }] },
   changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
   deleteFilm: SAMPLE_FILM,
   createElement: SAMPLE_ELEMENT,

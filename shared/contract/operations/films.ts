@@ -63,7 +63,7 @@ export const filmOperations = {
     method: "GET",
     summary: "Read a film with its shots",
     description:
-      "`shots` has the film's projects in order, each as its own read has it: with `takes`, the frames and the video to show, and `predictions`, which say what runs or why it failed. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
+      "`shots` has the film's projects in order, each as its own read has it: with `takes`, the frames and the video to show, and `predictions`, which say what runs or why it failed; but without `input.elements`, which a read of the prediction has. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A film that does not exist and a film of another user are both `not_found`.",
     answer: filmWithShots,
     versioned: true,
@@ -92,7 +92,7 @@ export const filmOperations = {
     at: "/films/:filmId/generate/:step",
     summary: "Generate what the shots of a film lack",
     description:
-      "Starts the step for each shot that has no take of it and no run that may become one, in the order of the film: for all or for none. A shot that cannot start, such as a video without a first frame, refuses the request before anything is charged: `message` names each by its place in the film, the estimate has the reason of each, and `projectIds` leaves them out. Each shot counts as one start for the rate limit, and waits for a slot like any other.\n\n" +
+      "Starts the step for each shot that has no take of it and no run that may become one, in the order of the film: for all or for none. A shot that cannot start, such as a video without a first frame, refuses the request before anything is charged: `message` names each by its place in the film, the estimate has the reason of each, and `projectIds` leaves them out. Each shot counts as one start for the rate limit, ten shots of a refused request as one, and waits for a slot like any other.\n\n" +
       "At most 60 shots start at once: repeat the request with a new key until `predictions` is empty. After a timeout or a 5xx, repeat it with the same `Idempotency-Key`: nothing is charged twice.",
     status: 202,
     answer: startedFilm,

@@ -14,7 +14,7 @@ export const shareOperations = {
     summary: "Share a film by link",
     description:
       "Makes a link for people without an account. Everybody who has `token` can read the film's titles, order and videos (`GET /api/shared/:token`) as they are at that moment, until you revoke the share, `expiresAt` passes, or the film or your account is deleted. A film has at most 20 shares.\n\n" +
-      "Only the hash of the token is kept. A request repeated with the same `Idempotency-Key` makes no second share: it answers with a new token of the first one, whose earlier token ends.",
+      "Only the hash of the token is kept. A request repeated with the same `Idempotency-Key` makes no second share: it answers with a new token of the first one, whose earlier token ends, or with `not_found` once that one has ended or was revoked.",
     body: shareFilmBody,
     bodyMayBeEmpty: true,
     status: 201,

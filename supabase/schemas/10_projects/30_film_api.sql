@@ -90,13 +90,13 @@ begin
     'shots', (
       select coalesce(json_agg(
         (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
-      from unnest(shots) p left join keyframe_private.step_predictions(shots) s on s.project_id = p.id),
+      from unnest(shots) p left join keyframe_private.step_predictions(shots, with_elements => false) s on s.project_id = p.id),
     'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step. Costs one token more for each ten shots.';
+comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step, without the elements of their input. Costs one token more for each ten shots.';
 
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void language plpgsql volatile set search_path = '' as $$

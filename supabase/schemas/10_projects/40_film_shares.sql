@@ -35,10 +35,10 @@ begin
   perform keyframe_private.own_film(film_id);
   if request.replayed then
     update keyframe_private.film_shares s set token_hash = hash
-    where s.id = request.resource_id and s.film_id = share_film.film_id
+    where s.id = request.resource_id and s.film_id = share_film.film_id and (s.expires_at > now()) is not false
     returning s.* into made;
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The share this Idempotency-Key created has been revoked since. Send a new key.');
+      'The share this Idempotency-Key created has ended or was revoked since. Send a new key.');
   else
     perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
     perform keyframe_private.raise_if((

@@ -1,6 +1,7 @@
 -- Quotes: the price of one start, for one user and OAuth client. Ten minutes long it can be started, once: the key of that start is its id.
 
--- A quote takes a token of `create`, which bounds how many an owner has. Kept for a day, so that a late repetition finds its prediction.
+-- One that is never started goes within two minutes of its end (prune). Each takes a token of `create`, so by default an owner has at most
+-- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
 create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,
@@ -13,7 +14,8 @@ create table keyframe_private.quotes (
   input jsonb not null,
   model text not null,
   most_micros bigint not null,
-  expires_at timestamptz not null default now() + interval '10 minutes'
+  expires_at timestamptz not null default now() + interval '10 minutes',
+  kept_until timestamptz not null default now() + interval '11 minutes'
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
 comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
@@ -27,8 +29,9 @@ comment on column keyframe_private.quotes.input is 'The complete input that was 
 comment on column keyframe_private.quotes.model is 'The model that was priced.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
+comment on column keyframe_private.quotes.kept_until is 'When it is deleted. A start sets it to a day later.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
-create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
+create index quotes_kept_until_idx on keyframe_private.quotes (kept_until);
 
 create function keyframe_private.add_quote(
   priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost)
@@ -38,6 +41,8 @@ declare
   made keyframe_private.quotes;
 begin
   perform keyframe_private.require_spending();
+  -- As the API bounds a body. A record of an element may be larger than what a start keeps of it.
+  perform keyframe_private.raise_if(octet_length(asked::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
   perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
   perform keyframe_private.require_budget(priced.owner_id, cost, now(), client, is_start => false);
@@ -87,6 +92,7 @@ begin
       from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
     'precondition_failed',
     'What this quote is for has changed since: the price, the model, the project''s prompt or its frames. Nothing was started. Ask for an estimate with a new quote.');
+  update keyframe_private.quotes q set kept_until = q.expires_at + interval '1 day' where q.id = quote.id;
   return answer;
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;

@@ -22,7 +22,8 @@ end $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
-create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
+create function keyframe_private.prediction_json(
+  prediction keyframe.predictions, shown uuid[] default null, with_elements boolean default true)
 returns json language plpgsql stable set search_path = '' as $$
 declare
   changed constant json := case when prediction.status = 'succeeded' and prediction.input ? 'elements'
@@ -30,7 +31,8 @@ declare
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
-    'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
+    'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model),
+    'input', case when with_elements then prediction.input else prediction.input - 'elements' end,
     'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
@@ -237,8 +239,9 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots.
-create function keyframe_private.step_predictions(projects keyframe.projects[])
+-- Mostly they are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A film's
+-- are without their elements: a cast of 20 with its images would be written 1,500 times, and be most of the answer.
+create function keyframe_private.step_predictions(projects keyframe.projects[], with_elements boolean default true)
 returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin
   return query
@@ -253,7 +256,7 @@ begin
     )
     select p.project_id, json_agg(json_build_object(
       'is_latest', p.id = s.latest_id, 'is_take', s.take_id is not distinct from p.id,
-      'prediction', keyframe_private.prediction_json(p, t.shown)))
+      'prediction', keyframe_private.prediction_json(p, t.shown, with_elements)))
     from steps s
     join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
     join takes t on t.id = p.project_id

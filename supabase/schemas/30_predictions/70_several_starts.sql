@@ -158,7 +158,8 @@ begin
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse(refused, 'generate', cardinality(starts));
+  -- What it costs Postgres: two milliseconds for each shot that was priced. Several takes are priced once.
+  return keyframe_private.refuse(refused, 'generate', 1 + cardinality(starts) / keyframe_private.projects_per_token());
 end $$;
 comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it: for all or for none.';
 

@@ -38,8 +38,9 @@ const start = ({ quoteId, atMostMicros }: Estimate, caller = session()) =>
 const allow = (micros: number | null, id = APP) => db.sql`
   insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros) values (${id}, 'An app', 'generate', ${micros})
   on conflict (client_id) do update set owner_day_micros = excluded.owner_day_micros`;
-const age = (id: string, by: string) =>
-  db.sql`update keyframe_private.quotes set expires_at = expires_at - ${by}::interval where id = ${id}`;
+const age = (id: string, by: string) => db.sql`
+  update keyframe_private.quotes
+  set expires_at = expires_at - ${by}::interval, kept_until = kept_until - ${by}::interval where id = ${id}`;
 
 /** What the owner has started and holds. */
 async function started(owner = world.owner) {
@@ -234,6 +235,10 @@ describe("a quote", () => {
     expect(await codeOf(quote())).toBe("spending_stopped");
     await db.sql`update keyframe_private.settings set spending_stopped = false`;
     expect(await codeOf(quote(session(), { seed: 1 }))).toBe("unsupported_input");
+    const large = { elementId: crypto.randomUUID(), updatedAt: "2026-11-21T12:00:00.000Z", name: "Bo", imagePaths: [] };
+    expect(await codeOf(quote(session(), { elements: [{ ...large, text: "x".repeat(65_536) }] }))).toBe(
+      "invalid_request",
+    );
     expect(await codeOf(quote(session(), { referenceImagePaths: [image] }))).toBe("not_found");
     expect(await codeOf(quote(session(), {}, world.project, "video"))).toBe("frame_not_ready");
     expect(await codeOf(quote(client()))).toBe("client_not_allowed");
@@ -259,11 +264,19 @@ describe("a quote", () => {
     expect(await codeOf(ask())).toBe("budget_exceeded");
   });
 
-  test("an expired one → pruned after a day; a deleted account → its quotes go too", async () => {
-    const [old, fresh] = [await quote(), await quote()];
-    await age(old.quoteId, "24 hours 11 minutes");
-    await db.sql`select keyframe_private.prune()`;
-    expect(await db.sql`select id from keyframe_private.quotes`).toEqual([{ id: fresh.quoteId }]);
+  test("never started → deleted once it has ended; started → kept for a day; a deleted account → its quotes go too", async () => {
+    const [unused, used, fresh] = [await quote(), await quote(), await quote()];
+    await start(used);
+    const left = async () => {
+      await db.sql`select keyframe_private.prune()`;
+      return (await db.sql`select id from keyframe_private.quotes`).map(({ id }) => id).toSorted();
+    };
+    await Promise.all([unused, used].map(({ quoteId }) => age(quoteId, "11 minutes")));
+    expect(await left()).toEqual([used.quoteId, fresh.quoteId].toSorted());
+    await age(used.quoteId, "23 hours 45 minutes");
+    expect(await left()).toContain(used.quoteId);
+    await age(used.quoteId, "15 minutes");
+    expect(await left()).toEqual([fresh.quoteId]);
     await db.sql`delete from auth.users where id = ${world.owner}`;
     expect(await db.sql`select from keyframe_private.quotes`).toHaveLength(0);
   });

@@ -79,6 +79,28 @@ describe("the weight of elements", () => {
     );
   });
 
+  test("a film whose takes have a full cast each → as long an answer as without, and at most 30 kB for a shot", async () => {
+    const text = "x".repeat(4_000);
+    await change("update_project", { project_id: world.project, changes: { text_prompt: text, description: text } });
+    const paths = await Promise.all(Array.from({ length: 8 }, () => upload()));
+    for (let number = 0; number < 20; number++)
+      await add(`Bo ${number}`, { text: "x".repeat(190), image_paths: paths });
+    const [cast] = await db.sql<{ elements: NonNullable<Input["elements"]> }[]>`
+      select jsonb_agg(keyframe_private.element_record(e)) as elements from keyframe.elements e where e.owner_id = ${world.owner}`;
+    const takes = async (elements: NonNullable<Input["elements"]>) => {
+      for (const step of ["video", "first-frame", "last-frame"] as const) // a video brings a first frame
+        await seedPrediction(db.sql, world, { status: "succeeded", step, input: { prompt: text, elements } });
+      const answer = await call<{ shots: { predictions: { prediction: Found }[] }[] }>(db, world.owner, "read_film", {
+        film_id: film,
+      });
+      expect(answer.shots.flatMap(({ predictions }) => predictions)).toHaveLength(3);
+      return JSON.stringify(answer.shots).length;
+    };
+    const bytes = await takes(cast?.elements ?? []);
+    expect(Math.abs(bytes - (await takes([])))).toBeLessThan(100); // an empty list, and times of other lengths
+    expect(bytes).toBeLessThan(30_000);
+  });
+
   test("takes whose element has not changed → read without its images", async () => {
     const { id } = await add("Bo", { image_paths: [await upload()] });
     const input = await begin({ elementIds: [id] });

@@ -129,8 +129,9 @@ test("a token → 43 characters, another for each share; no row of the database 
   expect(Object.keys(listed[0] ?? {})).toEqual(["id", "film_id", "created_at", "expires_at"]);
 });
 
-test("a repeated request → the same share with a new token, and the first token ends; not for one that was revoked", async () => {
-  const key = { idempotency_key: crypto.randomUUID(), request_hash: "a".repeat(64) };
+test("a repeated request → the same share, and its first token ends; not for one that has ended or was revoked", async () => {
+  const keyOf = (letter: string) => ({ idempotency_key: crypto.randomUUID(), request_hash: letter.repeat(64) });
+  const [key, short] = [keyOf("a"), keyOf("b")];
   const first = await share(key);
   const again = await share(key);
   expect([again.share, again.replayed]).toEqual([first.share, true]);
@@ -138,6 +139,9 @@ test("a repeated request → the same share with a new token, and the first toke
   await open(again.token);
   await revoke(first.share.id);
   expect(await codeOf(share(key))).toBe("not_found");
+  const ended = await share({ ...short, expires_at: later(60_000) });
+  await db.sql`update keyframe_private.film_shares set expires_at = now() where id = ${ended.share.id}`;
+  expect(await codeOf(share({ ...short, expires_at: later(60_000) }))).toBe("not_found");
 });
 
 test("an end that is not in the future, or a 21st share → invalid_request; those that have ended do not count and are pruned", async () => {

@@ -161,13 +161,21 @@ describe("what a request costs", () => {
     expect([await taken("read_prediction", look), await taken("read_prediction", look, "wait")]).toEqual([0, 1]);
   });
 
-  test("a request that is refused, a new one or a repetition → its token", async () => {
+  test("a request that is refused, also a repetition → one token; for a film, one more for each ten shots", async () => {
     const nowhere = { project_id: crypto.randomUUID(), prediction_id: crypto.randomUUID() };
     const frame = { ...nowhere, step: "first-frame" };
     expect(await taken("read_project", { project_id: nowhere.project_id })).toBe(1);
     expect(await taken("start_prediction", { project_id: nowhere.project_id, step: "first-frame" }, "generate")).toBe(
       1,
     );
+    for (const [shots, tokens] of [
+      [5, 1],
+      [25, 3],
+    ] as const) {
+      const { id } = await addFilm(shots);
+      expect(await taken("start_film", { film_id: id, step: "video" }, "generate")).toBe(tokens);
+    }
+    expect(await taken("start_prediction", { project_id: world.project, step: "video", count: 8 }, "generate")).toBe(1);
     expect(await taken("read_prediction", frame)).toBe(1);
     expect(await taken("cancel_prediction", nowhere, "change")).toBe(1);
     expect(await taken("delete_project", { project_id: nowhere.project_id }, "change")).toBe(1);

@@ -1,6 +1,6 @@
 import { expect, inject, onTestFinished } from "vitest";
 import { transformWithOxc } from "vite";
-import type { Prediction } from "../../../client/index.ts";
+import type { ShotPrediction } from "../../../client/index.ts";
 import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
 import { newPerson } from "../dashboard/person.ts";
 import { drawImage } from "../media/images.ts";
@@ -102,7 +102,7 @@ export function expectJourney(report: JourneyReport): void {
   );
 
   expect(report.changed).toEqual(refused("precondition_failed", 412)); // another first frame is the latest
-  const ids = (predictions: (Prediction | null | undefined)[]) => predictions.map((one) => one?.predictionId);
+  const ids = (predictions: (ShotPrediction | null | undefined)[]) => predictions.map((one) => one?.predictionId);
   expect(report.again.predictionId).toBe(ended.predictionId);
   expect([ended.status, ...report.reads]).toEqual(Array(5).fill("succeeded"));
   expect(ids(report.listed)).toEqual(ids([ended, video, last, first]));

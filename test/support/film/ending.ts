@@ -44,7 +44,7 @@ export async function wholeRow(sql: postgres.Sql, predictionId: string): Promise
 }
 
 /** Fetches an output as an app does and checks it against the API's answer. */
-export async function download({ output }: Prediction): Promise<Uint8Array<ArrayBuffer>> {
+export async function download({ output }: Pick<Prediction, "output">): Promise<Uint8Array<ArrayBuffer>> {
   if (!output) throw new Error("The prediction has no output.");
   const response = await fetch(output.url);
   const bytes = new Uint8Array(await response.arrayBuffer());

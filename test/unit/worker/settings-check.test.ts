@@ -9,21 +9,20 @@ const fail = (status: number | null, code: string, cause?: string) => {
   throw new DatabaseError("describe_database", status, code, cause);
 };
 
-/** A check of ways that answer so, in turn and the last for good; the signal aborts at the third pause. */
+/** A check of ways that answer so, in turn and the last for good; the signal aborts at the tenth pause. */
 function checkOf(...answers: [Way["setting"], ...(() => object)[]][]) {
   const lines: Record<string, unknown>[] = [];
   const end = new AbortController();
-  let pauses = 0;
+  const pauses: number[] = [];
   const ways = answers.map(([setting, ...turns]) => ({
     setting,
     call: async () => (turns.length > 1 ? turns.shift() : turns[0])?.(),
   }));
-  const wait = async () => {
-    pauses += 1;
-    if (pauses === 3) end.abort();
+  const wait = async (ms: number) => {
+    if (pauses.push(ms) === 10) end.abort();
   };
   const log = createLog({}, (line) => void lines.push(JSON.parse(line)));
-  return { ...createSettingsCheck(ways, log, wait), lines, signal: end.signal, pauses: () => pauses };
+  return { ...createSettingsCheck(ways, log, wait), lines, signal: end.signal, pauses };
 }
 
 test.each<[string, () => object, RegExp]>([
@@ -68,11 +67,21 @@ test.each([
   await expect(untilPassed(signal)).rejects.toThrow(says);
 });
 
-test("a key that is revoked while the process runs → found by a later check; Postgres away meanwhile → not its matter", async () => {
+test("a key that is revoked while the process runs → refused three times, it ends; Postgres away meanwhile → not its matter", async () => {
   const { watch, signal, pauses } = checkOf(
     ["SUPABASE_DB_URL", () => fail(null, "57P03"), () => FITS],
     ["SUPABASE_URL", () => FITS, () => fail(401, "")],
   );
   await expect(watch(signal)).rejects.toThrow(WrongSetting);
-  expect(pauses()).toBe(2);
+  expect(pauses).toEqual([60_000, 60_000, 20_000, 20_000]);
+});
+
+test("a gateway that starts again answers 404, 401 or not at all for a moment → the process goes on, and says so", async () => {
+  const restart = [() => fail(404, ""), () => fail(401, ""), () => fail(502, "")];
+  const { watch, signal, lines } = checkOf(["SUPABASE_URL", ...restart, ...restart, () => FITS]);
+  await watch(signal);
+  expect(lines.map(({ event, reason }) => `${event}: ${reason}`)).toEqual([
+    ...[expect.stringMatching(/^setting_refused: SUPABASE_URL: .* 404/), expect.stringContaining("status 401")],
+    ...[expect.stringContaining("404"), expect.stringContaining("status 401")],
+  ]);
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Film, film, filmEstimate } from "../../../../shared/contract/films.ts";
+import { type Film, film, filmEstimate, type Shot } from "../../../../shared/contract/films.ts";
+import type { PredictionOfEachStep } from "../../../../shared/contract/projects.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import type { Call } from "../http/read-call.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
@@ -38,12 +39,26 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
   const answer = await database.read("read_film", { film_id: call.path("filmId") }, call.caller, wholeFilmAnswer);
   const included = answer.shots.flatMap(({ predictions }) => predictions.map(({ prediction }) => prediction));
   const files = await storage.signGenerated(outputPaths(included), call.caller);
-  const shots = answer.shots.map(({ predictions, ...row }) => ({
-    ...mapProject(row),
-    ...mapSteps(predictions, files),
-  }));
+  const shots = answer.shots.map(({ predictions, ...row }) => {
+    const steps = mapSteps(predictions, files);
+    return {
+      ...mapProject(row),
+      predictions: withoutElements(steps.predictions),
+      takes: withoutElements(steps.takes),
+    };
+  });
   return versioned({ ...mapFilm(answer.film), shots }, answer);
 };
+
+/** The database leaves them out too: they would be most of the answer. */
+function withoutElements(takes: PredictionOfEachStep): Shot["takes"] {
+  const entries = Object.entries(takes).map(([step, take]) => {
+    if (take === null) return [step, null];
+    const { elements: _, ...input } = take.input;
+    return [step, { ...take, input }];
+  });
+  return Object.fromEntries(entries); // complete, which the type of fromEntries cannot express
+}
 
 /** PATCH /api/films/:filmId → 200 with the changed film; 412 when it is no longer what If-Match names. */
 export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, headers }, { database }) => {
