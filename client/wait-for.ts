@@ -46,7 +46,8 @@ export async function waitFor(
 ): Promise<Prediction> {
   throwIfAborted(signal);
   const elapsedMs = stopwatch(clock);
-  let seen = "status" in from ? from : undefined;
+  // What a film has of a prediction is not all of it.
+  let seen = "status" in from && "elements" in from.input ? from : undefined;
   let etag = first?.etag ?? null;
   let retryAfterMs = pauseOf(first?.retryAfterSeconds);
   let pauseMs = first && etag === null ? retryAfterMs : 0;

@@ -5,7 +5,7 @@ import { readText } from "./install/source.ts";
 
 type File = { file: string; text: string };
 
-/** A change of a table waits for whoever reads it, as a dump does for its whole time, and everybody's requests wait behind the change. */
+/** A change of a table waits for all who read it, such as a dump, and every later request for the table waits behind the change. */
 const SHORT_WAIT = "select set_config('lock_timeout', '5s', true);";
 
 /** Where the SQL that is written by hand ends, in the migration of a version after the first. */

@@ -23,7 +23,7 @@ class Away extends Error {
 const BACKOFF = { minDelayMs: 500, maxDelayMs: 10_000 };
 /** How often a process that runs checks again: a key may have been revoked, or the machine's clock set. */
 const AGAIN_AFTER_MS = 60_000;
-/** A gateway that starts again refuses for a moment: only so many refusals in a row, at this distance, end a process that runs. */
+/** A gateway that starts again refuses for a moment, so this many refusals in a row, this far apart, end a process that runs. */
 const REFUSALS = 3;
 const REFUSED_AGAIN_AFTER_MS = 20_000;
 /** A smaller change of the clock is not logged. */
@@ -94,7 +94,7 @@ export function createSettingsCheck(ways: readonly Way[], log: Log, wait: typeof
       return false;
     },
 
-    /** Checks again now and then until the signal aborts. Throws WrongSetting when it is refused again. The workers log what is away. */
+    /** Checks again now and then until the signal aborts. Throws WrongSetting after three refusals in a row. The workers log what is away. */
     async watch(signal: AbortSignal): Promise<void> {
       for (let refusals = 0; ; ) {
         await wait(refusals === 0 ? AGAIN_AFTER_MS : REFUSED_AGAIN_AFTER_MS, signal);

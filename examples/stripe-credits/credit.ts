@@ -29,7 +29,7 @@ export async function creditOf(event: Stripe.Event, stripe: Stripe): Promise<Cre
       const { id, payment_intent, amount, currency } = event.data.object;
       return await credit("refund", `refund:${id}`, payment_intent, -amount, currency, stripe);
     }
-    // One that fails has both events; one that you cancel, or that waits for the payer in vain, may have the second alone.
+    // A refund that fails has both events; one that you cancel, or that the payer never completes, may have the second alone.
     case "refund.failed":
     case "refund.updated": {
       const { id, payment_intent, amount, currency, status } = event.data.object;

@@ -200,7 +200,7 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
   const last = endOf(shot);
   const start = usePrediction(known, video === null || first == null || isUpload(first) ? null : first);
   const isChained = start != null && start.projectId !== projectId;
-  const told = PLAYING_ORDER.filter((step) => predictions[step]?.error || isRunning(predictions[step]));
+  const listed = PLAYING_ORDER.filter((step) => predictions[step]?.error || isRunning(predictions[step]));
   // Not disabled: a button would lose the keyboard focus.
   const mover = (Mark: typeof IconArrowUp, where: string, to: number) => (
     <ActionIcon
@@ -245,16 +245,16 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
             <IconPlayerPlay size={18} style={{ display: "block" }} />
           </UnstyledButton>
         ) : (
-          !told.includes("video") && (
+          !listed.includes("video") && (
             <Text size="sm" c="dimmed">
               No video yet
             </Text>
           )
         )}
       </Group>
-      {told.length > 0 && (
+      {listed.length > 0 && (
         <Stack component="ul" gap={4} mt={6} className="plain-list" aria-label={`Steps of ${title}`}>
-          {told.map((step) => (
+          {listed.map((step) => (
             <Fragment key={step}>
               <StepMark step={step} latest={predictions[step]} take={takes[step]} />
               {predictions[step]?.error && (

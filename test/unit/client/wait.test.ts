@@ -144,6 +144,14 @@ test("a known prediction → reported first; one that has ended → returned wit
   expect(server.seen).toEqual([]);
 });
 
+test("a film's take, whose input has no elements → asked for, so that the answer is whole", async () => {
+  const { input, ...take } = predictionWith(ended);
+  const { elements: _, ...shownInput } = input;
+  const shown = { ...take, input: shownInput };
+  server.play(state(ended));
+  expect(await server.client().waitFor(shown)).toMatchObject({ input: { elements: [] } });
+});
+
 test.each(["failed", "canceled"] as const)("a generation that ends %s → resolves with it", async (status) => {
   server.play(state({ status, completedAt: "2026-03-01T00:01:00Z" }));
   expect(await server.client().waitFor(REF)).toMatchObject({ status });
