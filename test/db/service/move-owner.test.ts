@@ -121,6 +121,8 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
 test("a try that ended half way, then one while a prediction runs → nothing is moved, and the SQL is repeated as it is", async () => {
   const world = await addWorld(oldCell);
   const { id } = await seedPrediction(oldCell.sql, world, { status: "processing" });
+  const disabled = await addEndpoint(oldCell.sql, world.owner, { enabled: false });
+  await seedDeliveries(oldCell.sql, disabled, 1); // stays pending
   const recipe = await recipeFor(world.owner);
   const [untilRows = ""] = recipe.split("do $$"); // as psql sends it: each statement for itself
   await newCell.sql.unsafe(untilRows).simple();
