@@ -43,7 +43,9 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
   async function begin(mayTryAgain = true): Promise<pg.PoolClient> {
     const client = await pool.connect();
     try {
-      await client.query(`begin; set local role ${ROLE}; set local statement_timeout = ${statementMs}`);
+      // A machine that is gone without a word would hold what its last call locked for as long as TCP waits, by default hours.
+      const limits = `set local statement_timeout = ${statementMs}; set local idle_in_transaction_session_timeout = ${statementMs}`;
+      await client.query(`begin; set local role ${ROLE}; ${limits}`);
       return client;
     } catch (error) {
       client.release(true);

@@ -3,6 +3,8 @@ export type Forward = Disposable & {
   url: string;
   /** Closes the connections that are open: now, or when the client sends something next. */
   cut(when: "now" | "at the next call"): void;
+  /** Passes nothing on any more and closes nothing: a machine without power, or a process that is frozen. */
+  stall(): void;
 };
 
 /** Passes connections on to the server of `databaseUrl`. */
@@ -23,6 +25,9 @@ export function forward(databaseUrl: string, port = 0): Forward {
       for (const connection of open) connection.cut(when);
       open.clear();
     },
+    stall: () => {
+      for (const connection of open) connection.stall();
+    },
     [Symbol.dispose]() {
       listener.close();
       for (const connection of open) connection.cut("now");
@@ -30,10 +35,11 @@ export function forward(databaseUrl: string, port = 0): Forward {
   };
 }
 
-type Connection = Pick<Forward, "cut">;
+type Connection = Pick<Forward, "cut" | "stall">;
 
 function pass(near: Deno.Conn, far: Deno.Conn): Connection {
   let isCut = false;
+  let isStalled = false;
   function close(): void {
     for (const end of [near, far]) {
       try {
@@ -43,19 +49,31 @@ function pass(near: Deno.Conn, far: Deno.Conn): Connection {
       }
     }
   }
-  const untilCut = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      if (isCut) throw new Error("It is cut.");
-      controller.enqueue(chunk);
-    },
-  });
-  const asked = near.readable.pipeThrough(untilCut).pipeTo(far.writable);
-  const answered = far.readable.pipeTo(near.writable);
-  for (const way of [asked, answered]) void way.catch(() => undefined).finally(close);
+  const passing = () =>
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        if (isCut) throw new Error("It is cut.");
+        if (!isStalled) controller.enqueue(chunk);
+      },
+    });
+  const onlyData = { preventClose: true, preventAbort: true };
+  const asked = near.readable.pipeThrough(passing()).pipeTo(far.writable, onlyData);
+  const answered = far.readable.pipeThrough(passing()).pipeTo(near.writable, onlyData);
+  for (const way of [asked, answered]) {
+    void way
+      .catch(() => undefined)
+      .finally(() => {
+        if (!isStalled) close();
+      });
+  }
   return {
     cut: (when) => {
       isCut = true;
+      isStalled = false;
       if (when === "now") close();
+    },
+    stall: () => {
+      isStalled = true;
     },
   };
 }

@@ -5,7 +5,7 @@ import { useDatabase } from "../../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { makeRequest, type Scene } from "../../support/database/requests.ts";
 import { addReference } from "../../support/database/user.ts";
-import { addEndpoint, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
+import { addEndpoint, call, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
 
 // docs/scale.md, "Move an owner", between two databases that are cells.
 const oldCell = useDatabase();
@@ -26,6 +26,8 @@ const OWNED = `
     where film_id in (select id from keyframe.films where owner_id = $1)
   union all select 'all costs', to_jsonb(t) - 'id' from keyframe_private.owner_costs t where owner_id = $1
   union all select 'credit', to_jsonb(t) - 'id' from keyframe_private.credits t where owner_id = $1
+  union all select 'noted balance', to_jsonb(t) - 'id' from keyframe_private.balance_notes t where owner_id = $1
+  union all select 'quote', to_jsonb(t) from keyframe_private.quotes t where owner_id = $1
   union all select 'key', to_jsonb(t) from keyframe_private.idempotency_keys t where owner_id = $1
   union all select 'endpoint', to_jsonb(t) from keyframe.webhook_endpoints t where owner_id = $1
   union all select 'event', to_jsonb(t) from keyframe.webhook_events t where owner_id = $1
@@ -37,10 +39,29 @@ const OWNED = `
 
 const KINDS = [
   ...["user", "film", "project", "prediction", "image", "submit", "cost", "key", "endpoint", "event", "delivery"],
-  ...["attempt", "secret", "element", "element image", "share", "credit"],
+  ...[
+    "attempt",
+    "secret",
+    "element",
+    "element image",
+    "share",
+    "credit",
+    "noted balance",
+    "quote",
+    "project cost",
+    "all costs",
+  ],
 ];
 
 type Started = { prediction: { id: string; status: string; project_id: string } };
+
+/** The SQL of the guide, for this owner. */
+async function recipeFor(owner: string): Promise<string> {
+  const recipe = (await readRecipes("scale")).find(({ title }) => title === "Move an owner");
+  const { hostname, port, pathname, username, password } = new URL(oldCell.url);
+  const old = { old_host: hostname, old_port: port, old_database: pathname.slice(1), old_user: username };
+  return fillIn(recipe?.sql ?? "", { ...old, old_password: decodeURIComponent(password), owner_id: owner });
+}
 
 /** All that is an owner's, but for numbers that each cell gives itself. */
 async function readOwned(sql: postgres.Sql, owner: string): Promise<string[]> {
@@ -72,16 +93,16 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
   await makeRequest(oldCell, { ...scene, prediction: started.prediction.id }, "cancel_prediction");
   await seedDeliveries(oldCell.sql, endpoint, 2);
   await sendNext(oldCell.sql, { status_code: 200 });
+  const asked = { project_id: world.project, step: "first-frame", quote: true };
+  await call(oldCell, owner, "estimate_prediction", asked);
+  await oldCell.sql`
+    insert into keyframe_private.balance_notes (owner_id, type, credits) values (${owner}, 'balance.low', 1)`;
+  await oldCell.sql`select keyframe_private.merge_costs()`;
   const before = await readOwned(oldCell.sql, owner);
   expect(new Set(before.map((row) => row.split(" {")[0]))).toEqual(new Set(KINDS));
   const stranger = await addWorld(oldCell);
 
-  const recipe = (await readRecipes("scale")).find(({ title }) => title === "Move an owner");
-  const { hostname, port, pathname, username, password } = new URL(oldCell.url);
-  const old = { old_host: hostname, old_port: port, old_database: pathname.slice(1), old_user: username };
-  await newCell.sql
-    .unsafe(fillIn(recipe?.sql ?? "", { ...old, old_password: decodeURIComponent(password), owner_id: owner }))
-    .simple();
+  await newCell.sql.unsafe(await recipeFor(owner)).simple();
 
   expect(await readOwned(newCell.sql, owner)).toEqual(before);
   expect(await readOwned(newCell.sql, stranger.owner)).toEqual([]);
@@ -95,4 +116,23 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
   expect(again.prediction.id).toBe(started.prediction.id);
   const next = await makeRequest<Started>(newCell, scene, "start_prediction");
   expect(next.prediction).toMatchObject({ status: "queued", project_id: world.project });
+});
+
+test("a try that ended half way, then one while a prediction runs → nothing is moved, and the SQL is repeated as it is", async () => {
+  const world = await addWorld(oldCell);
+  const { id } = await seedPrediction(oldCell.sql, world, { status: "processing" });
+  const disabled = await addEndpoint(oldCell.sql, world.owner, { enabled: false });
+  await seedDeliveries(oldCell.sql, disabled, 1); // stays pending
+  const recipe = await recipeFor(world.owner);
+  const [untilRows = ""] = recipe.split("do $$"); // as psql sends it: each statement for itself
+  await newCell.sql.unsafe(untilRows).simple();
+
+  await expect(newCell.sql.unsafe(recipe).simple()).rejects.toThrow(/still open in the old cell/);
+  expect(await readOwned(newCell.sql, world.owner)).toEqual([]);
+
+  await oldCell.sql`delete from keyframe.predictions where id = ${id}`;
+  await oldCell.sql`delete from keyframe_private.provider_submits where owner_id = ${world.owner}`;
+  await oldCell.sql`select keyframe_private.merge_costs()`;
+  await newCell.sql.unsafe(recipe).simple();
+  expect(await readOwned(newCell.sql, world.owner)).toEqual(await readOwned(oldCell.sql, world.owner));
 });

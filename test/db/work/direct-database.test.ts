@@ -202,6 +202,23 @@ test("a process that is killed while its claim waits → what becomes due meanwh
   expect(await claim(db.sql)).toMatchObject([{ id, attempt: 1 }]);
 });
 
+test("a machine that is gone without a word, its claim not committed → what it took is free after the time of one statement", async () => {
+  using network = forward(db.url);
+  const call = open({ statementMs: 1_000 }, network.url);
+  const claiming = refusal(call("claim_predictions", { max_rows: 10, lease_seconds: 60, wait_ms: 700 }));
+  await untilACallWaits(db.sql);
+  network.stall();
+  const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
+  await until("its claim has taken the task", async () => {
+    const sessions = await db.sql`
+      select from pg_stat_activity
+      where application_name = 'keyframe-worker' and datname = current_database() and state = 'idle in transaction'`;
+    return sessions.length > 0;
+  });
+  await until("another worker takes it", async () => (await claim(db.sql)).some((task) => task.id === id));
+  await claiming;
+});
+
 test("a wrong password, nobody there, no TLS → the reason, and never the password", async () => {
   const change = (parts: Partial<URL>) => Object.assign(new URL(loginUrl()), parts).href;
   for (const [url, reason] of [

@@ -72,7 +72,7 @@ export type StorageServer = {
   files: Map<string, { bytes: Uint8Array; contentType: string }>;
   /** Each request to remove files. */
   removals: { bucket: string; names: string[] }[];
-  /** Set: uploads and removals are refused with this status. */
+  /** Set: uploads and removals get this status, and change nothing; 200 as a gateway's page of maintenance has it. */
   refuse: number | null;
   /** A request that names one of these to be removed is refused as a whole. */
   refusedNames: Set<string>;
@@ -112,9 +112,9 @@ export async function startStorage(): Promise<StorageServer> {
       return Response.json([]);
     }
     if (request.method === "POST") {
-      if (storage.refuse !== null) return Response.json({ message: "no" }, { status: storage.refuse });
       const contentType = request.headers.get("content-type") ?? "";
       const bytes = await request.bytes().catch(() => null);
+      if (storage.refuse !== null) return Response.json({ message: "no" }, { status: storage.refuse });
       if (bytes === null) return new Response(null, { status: 400 });
       files.set(path, { bytes, contentType });
       return Response.json({ Key: path });

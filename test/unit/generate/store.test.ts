@@ -262,11 +262,14 @@ test("an output that comes slowly → read however long the whole takes, given u
   expect(await Promise.all(stalled)).toEqual(["output_unreachable", "output_unreachable"]);
 });
 
-test.each([503, 403, null])("Storage answers %s, or is away → tried again", async (status) => {
-  storage.refuse = status;
-  const options = status === null ? { storageUrl: "http://127.0.0.1:1" } : {};
-  expect((await run(answering(image), options)).calls).toEqual([later("storage_unavailable")]);
-});
+test.each([503, 403, 200, null])(
+  "Storage answers %s without having the file, or is away → tried again",
+  async (status) => {
+    storage.refuse = status;
+    const options = status === null ? { storageUrl: "http://127.0.0.1:1" } : {};
+    expect((await run(answering(image), options)).calls).toEqual([later("storage_unavailable")]);
+  },
+);
 
 test("Storage finds it too large → failed, for it would again", async () => {
   storage.refuse = 413;

@@ -15,7 +15,10 @@ export class StorageError extends Error {
 }
 
 const QUICK_MS = 15_000;
+/** What Storage answers. A gateway may answer 200 with a page of its own: then nothing was done. */
 const signed = z.object({ signedURL: z.string().startsWith("/") });
+const stored = z.object({ Key: z.string() });
+const removed = z.array(z.unknown());
 const refusal = z.object({ statusCode: z.union([z.string(), z.number()]).optional() });
 
 /** Accesses files with the secret key. Without the SDK, which cannot abort a request and holds bodies in memory. All throw StorageError. */
@@ -41,6 +44,12 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
     throw new StorageError(operation, Number(said?.statusCode) || response.status);
   }
 
+  async function read<Answer>(operation: string, shape: z.ZodType<Answer>, response: Response): Promise<Answer> {
+    const answer = shape.safeParse(await response.json().catch(() => null));
+    if (!answer.success) throw new StorageError(operation, null, answer.error);
+    return answer.data;
+  }
+
   const json = (body: unknown, signal: AbortSignal) => ({
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -51,9 +60,7 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
     async sign(file: StoredFile, seconds: number, signal: AbortSignal) {
       const init = { method: "POST", ...json({ expiresIn: seconds }, signal) };
       const response = await send("sign", `/object/sign/${path(file)}`, init);
-      const answer = signed.safeParse(await response.json().catch(() => null));
-      if (!answer.success) throw new StorageError("sign", null, answer.error);
-      return base + answer.data.signedURL;
+      return base + (await read("sign", signed, response)).signedURL;
     },
     async download(file: StoredFile, signal: AbortSignal) {
       const response = await send("download", `/object/${path(file)}`, { signal });
@@ -65,8 +72,7 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
     async upload(file: StoredFile, type: string, body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
       const headers = { "content-type": type, "x-upsert": "true", "cache-control": "max-age=3600" };
       const init = { method: "POST", headers, body, signal, duplex: "half" as const };
-      const response = await send("upload", `/object/${path(file)}`, init);
-      await response.body?.cancel();
+      await read("upload", stored, await send("upload", `/object/${path(file)}`, init));
     },
     /** At most 1,000 names of one bucket. A missing file is not an error. */
     async remove(bucket: StoredFile["bucket"], names: string[], signal: AbortSignal): Promise<void> {
@@ -74,7 +80,7 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
         method: "DELETE",
         ...json({ prefixes: names }, signal),
       });
-      await response.body?.cancel();
+      await read("remove", removed, response);
     },
   };
 }
