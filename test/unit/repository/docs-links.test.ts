@@ -16,7 +16,8 @@ const pages = [
     "client/README.md",
     "examples/README.md",
   ],
-  ...["examples/film-workflow/README.md", "examples/vite-react/README.md", "llms.txt"],
+  ...["crm-sync", "film-workflow", "stripe-credits", "vite-react"].map((name) => `examples/${name}/README.md`),
+  "llms.txt",
   ...(await inFolder("docs")),
   ...(await inFolder("docs/decisions")),
 ].filter((path) => /\.(md|txt)$/.test(path));
