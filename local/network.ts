@@ -34,7 +34,9 @@ export function claimPort(port: number): number {
     if (!(error instanceof Deno.errors.PermissionDenied)) throw error;
     throw new Error(`Port ${port} needs administrator rights: choose one above 1023 with --port.`);
   }
-  throw new Error(`Port ${port} is busy. Is another stack running? Choose another port with --port, or 0 for any.`);
+  throw new Error(
+    `Port ${port} is busy. Is another stack running? Add -- --port N to the command: another port, or 0 for any.`,
+  );
 }
 
 const CHECK_EVERY_MS = 20;

@@ -1,5 +1,6 @@
-import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { build } from "vite";
 import { parseOptions, runMain } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
@@ -18,11 +19,11 @@ async function main(): Promise<number> {
     args: Deno.args,
     allowPositionals: true,
   }).positionals;
-  const folder = join(target, "keyframe-supabase");
   const { code, version } = await readSource(PROJECT_ROOT);
   const migrations = await listFiles(PROJECT_ROOT, "supabase/migrations");
 
-  await rm(folder, { recursive: true, force: true });
+  await mkdir(target, { recursive: true });
+  const folder = await mkdtemp(join(tmpdir(), "keyframe-supabase-"));
   for (const path of [...code.keys(), ...migrations, "supabase/config.toml", "tools/install/remove.sql", "LICENSE"]) {
     await mkdir(join(folder, dirname(path)), { recursive: true });
     await cp(join(PROJECT_ROOT, path), join(folder, path));
@@ -64,7 +65,7 @@ async function main(): Promise<number> {
   for (const [path] of command.matchAll(/docs\/[a-z-]+\.md/g)) await cp(join(PROJECT_ROOT, path), join(folder, path));
 
   const { success, stdout, stderr } = await new Deno.Command("npm", {
-    args: ["pack", "--json", "--pack-destination", target],
+    args: ["pack", "--json", "--pack-destination", resolve(target)],
     cwd: folder,
   }).output();
   if (!success) throw new Error(new TextDecoder().decode(stderr));

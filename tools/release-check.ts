@@ -18,6 +18,7 @@ Not checked here:
   npm run ok                           the workflow Release runs it again
   npm run chaos -- --scenarios all
   npm run bench -- --write
+  npm run test:runtimes, test:engines, test:mcp
   docs/first-run.md                    what needs accounts`;
 
 /** Returns what is wrong and what to do, or nothing when it holds. */
@@ -36,6 +37,7 @@ async function main(): Promise<number> {
     [tag === undefined ? "the branch is main" : "the tag names the version, on main", () => findPlace(version, tag)],
     ["CHANGELOG.md has the version, its date and its migration", async () => findChangelog(given)],
     ["the owner's name is set", findOwner],
+    ["no page says that nothing is released", findUnreleased],
   ]);
   if (!isRight) return 1;
   const folder = pack === undefined ? await mkdtemp(join(tmpdir(), "keyframe-release-")) : resolve(pack);
@@ -88,13 +90,24 @@ function findChangelog(given: Awaited<ReturnType<typeof readVersion>>): string |
 }
 
 async function findOwner(): Promise<string | false> {
-  // Tools and tests may speak of the place that is to be filled in.
-  const find = ["grep", "-lE", "github\\.com/<", "--", ".", ":!tools", ":!test"];
+  const found = await filesWith("(github\\.com/|--repo |shadcn@latest add )<");
+  return found !== "" && `npm run set-owner -- <name>, for ${found}`;
+}
+
+/** What npm shows of a published version never changes. */
+async function findUnreleased(): Promise<string | false> {
+  const found = await filesWith("no release yet|on npm yet|not public yet", ":!docs/release.md");
+  return found !== "" && `Correct what ${found} says.`;
+}
+
+async function filesWith(pattern: string, ...except: string[]): Promise<string> {
+  // Tools and tests may speak of what is to be filled in.
+  const find = ["grep", "-lE", "-e", pattern, "--", ".", ":!tools", ":!test", ...except];
   const found = await run("git", ...find).catch((error: Error) => {
     if (error.cause === 1) return ""; // nowhere
     throw error;
   });
-  return found !== "" && `npm run set-owner -- <name>, for ${oneLine(found)}`;
+  return oneLine(found);
 }
 
 async function findPackages(folder: string, version: string): Promise<string | false> {

@@ -3,10 +3,10 @@ import { parseOptions, runMain } from "../local/stack/command-line.ts";
 
 const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns the repository into each address of it, in all files
 
-  Again with another name: replaces the one before, which it reads from "repository" in package.json.`;
+  Again: replaces <owner>, and the name before, which it reads from "repository" in package.json.`;
 
 /** Addresses have the repository so, and commands of npm and shadcn. */
-const named = (owner: string) => `(github[.]com/|--repo |shadcn@latest add )${owner}/keyframe`;
+const named = (owner: string) => `(github[.]com/|--repo |shadcn@latest add )(<owner>|${owner})/keyframe`;
 
 async function main(): Promise<number> {
   const [name = "", ...more] = parseOptions({ args: Deno.args, allowPositionals: true }).positionals;
@@ -16,16 +16,19 @@ async function main(): Promise<number> {
   }
   const { repository } = JSON.parse(await readFile("package.json", "utf8")) as { repository: { url: string } };
   const [, present = ""] = /github\.com\/([^/]+)\/keyframe/.exec(repository.url) ?? [];
-  if (present === name) {
-    console.log(`The owner is ${name} already: nothing was changed.`);
-    return 0;
-  }
-  const files = await filesWith(named(present));
-  for (const path of files) {
+  const changed: string[] = [];
+  for (const path of await filesWith(named(present))) {
     const text = await readFile(path, "utf8");
-    await writeFile(path, text.replaceAll(new RegExp(named(present), "g"), `$1${name}/keyframe`));
+    const renamed = text.replaceAll(new RegExp(named(present), "g"), `$1${name}/keyframe`);
+    if (renamed === text) continue;
+    await writeFile(path, renamed);
+    changed.push(path);
   }
-  console.log(`${present} is now ${name} in:\n${files.map((path) => `  ${path}`).join("\n")}`);
+  const said =
+    changed.length === 0
+      ? "already: nothing was changed."
+      : `now in:\n${changed.map((path) => `  ${path}`).join("\n")}`;
+  console.log(`The owner is ${name} ${said}`);
   return 0;
 }
 

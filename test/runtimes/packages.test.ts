@@ -98,3 +98,21 @@ describe.each(Object.entries(RUNTIMES))("%s", (_name, { bin, install, run, npx, 
     expect((await copied()).find(([path]) => path === "config.toml")).toEqual(["config.toml", CONFIG]);
   });
 });
+
+test("Yarn's Plug'n'Play, which serves packages from archives → keyframe-supabase add copies what the checkout's copies", async () => {
+  const app = await Deno.makeTempDir({ prefix: "keyframe-packages-yarn-" });
+  try {
+    await put(app, "package.json", JSON.stringify({ private: true }));
+    await put(app, "yarn.lock", "");
+    await put(app, "supabase/config.toml", CONFIG);
+    const env = { ...Deno.env.toObject(), YARN_GLOBAL_FOLDER: join(app, ".yarn"), YARN_ENABLE_TELEMETRY: "0" };
+    const yarn = (...args: string[]) =>
+      said("node", [join(FOLDER, "node_modules/@yarnpkg/cli-dist/bin/yarn.js"), ...args], app, env);
+    const tarball = packed.find((path) => path.includes("keyframe-supabase"));
+    await yarn("add", `keyframe-supabase@file:${tarball}`);
+    await yarn("keyframe-supabase", "add");
+    expect(await files(join(app, "supabase"))).toEqual(byClone);
+  } finally {
+    await Deno.remove(app, { recursive: true });
+  }
+});

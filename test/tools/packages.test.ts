@@ -22,9 +22,11 @@ let clientTarball: string;
 let tarball: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "keyframe-package-test-"));
+  await mkdir(join(folder, "keyframe-supabase")); // somebody's own
   await run(Deno.execPath(), ["run", "-A", join(PROJECT_ROOT, "tools/package.ts"), folder]);
-  const [packed = "", ...more] = (await readdir(folder)).filter((name) => name !== "node_modules");
-  expect(more).toEqual([]);
+  const [own, packed = "", ...more] = (await readdir(folder)).filter((name) => name !== "node_modules").sort();
+  expect([own, more]).toEqual(["keyframe-supabase", []]);
+  await rm(join(folder, "keyframe-supabase"), { recursive: true });
   tarball = join(folder, packed);
   clientTarball = await packClient(folder);
 });

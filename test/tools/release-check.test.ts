@@ -6,7 +6,8 @@ import { releaseLine } from "../../tools/version-migration.ts";
 import { copyCheckout } from "../support/tools/copy-checkout.ts";
 import { runProgram } from "../support/tools/run-command.ts";
 
-// A copy of this checkout that is ready for its release: with a date and a digest in CHANGELOG.md, and with an owner.
+// A copy of this checkout that is ready for its release: with a date and a digest in CHANGELOG.md, an owner, and
+// pages that know of it.
 
 let folder: string;
 let clone: string;
@@ -26,6 +27,7 @@ const commit = async () => {
 const checkIn = (env: Record<string, string>, ...args: string[]) =>
   runProgram(Deno.execPath(), ["run", "-A", "tools/release-check.ts", ...args], env, clone).ended;
 const check = (...args: string[]) => checkIn({}, ...args);
+const runSetOwner = () => runProgram(Deno.execPath(), ["run", "-A", "tools/set-owner.ts", "someone"], {}, clone).ended;
 
 const MIGRATION = /_keyframe_[\d_]+\.sql$/;
 const lastMigration = async () => (await readdir(join(clone, "supabase/migrations"))).sort().at(-1) ?? "";
@@ -39,13 +41,15 @@ beforeAll(async () => {
   const file = await lastMigration();
   expect(file).toMatch(MIGRATION);
   const line = releaseLine({ file, text: await read(`supabase/migrations/${file}`) });
-  const changelog = (await read("CHANGELOG.md")).replace(/^## \[(Unreleased|\d.*)\].*$/m, `${heading()}\n\n${line}`);
-  await write("CHANGELOG.md", changelog);
+  const changelog = await read("CHANGELOG.md");
+  const released = new RegExp(`^## \\[${version}\\].*(\\n+Migration: .*)?$`, "m");
+  const replaces = released.test(changelog) ? released : /^## \[Unreleased\].*$/m;
+  await write("CHANGELOG.md", changelog.replace(replaces, `${heading()}\n\n${line}`));
+  expect(await runSetOwner()).toMatchObject({ code: 0 });
+  const pages = ["README.md", "SECURITY.md", "client/README.md", "docs/upgrade.md", "examples/vite-react/README.md"];
+  for (const path of [...pages, "llms.txt"])
+    await write(path, (await read(path)).replaceAll(/(no release|on npm) yet/g, ""));
   await git("init", "--quiet", "--initial-branch", "main");
-  await git("add", "--all");
-  const unset = ["grep", "-lE", "github\\.com/<", "--", ":!tools", ":!test"]; // finds nothing once there is an owner
-  for (const path of (await runProgram("git", unset, {}, clone).ended).said.split("\n").filter(Boolean))
-    await write(path, (await read(path)).replaceAll("github.com/<owner>", "github.com/someone"));
   await commit();
   await git("tag", "ready");
 });
@@ -84,8 +88,18 @@ test.each<[what: string, change: () => Promise<unknown>, said: string]>([
   ["a schema was edited", () => replaced("supabase/schemas/99_rights.sql", /$/, "select 1;\n"), "is released: raise"],
   [
     "the owner is not set",
-    () => replaced("README.md", /$/, "https://github.com/<owner>\n"),
+    () => replaced("README.md", /$/, "https://github.com/<an owner>/keyframe\n"), // set-owner changes <owner> here, too
     "npm run set-owner -- <name>, for README.md",
+  ],
+  [
+    "a command lacks the owner",
+    () => replaced("docs/release.md", /$/, "--repo <an owner>/keyframe\n"),
+    "npm run set-owner -- <name>, for docs/release.md",
+  ],
+  [
+    "a page says that nothing is released",
+    () => replaced("client/README.md", /$/, "It is not on npm yet.\n"),
+    "Correct what client/README.md says.",
   ],
   [
     "the client has another version",

@@ -44,6 +44,21 @@ test("npm run set-owner, twice and with another name → each address of the rep
   }
 });
 
+test("a page that still asks for the owner, written after npm run set-owner → has the name once it runs again", async () => {
+  expect(await setOwner("a")).toMatchObject({ code: 0 });
+  const kept = await files(copy);
+  const unset = "<owner>"; // not in the address below, which set-owner would change here
+  const page = `${copy}/later.md`;
+  await Deno.writeTextFile(page, `https://github.com/${unset}/keyframe\n`);
+  expect(await setOwner("a")).toMatchObject({
+    code: 0,
+    output: expect.stringMatching(/^The owner is a now in:\n {2}later\.md\n$/),
+  });
+  expect(await Deno.readTextFile(page)).toBe("https://github.com/a/keyframe\n");
+  await Deno.remove(page);
+  expect(await files(copy)).toEqual(kept);
+});
+
 test("npm run set-owner with a name that GitHub does not give → refused in a sentence, and nothing changes", async () => {
   const kept = await files(copy);
   const names = ["", "-a", "a-", "a--b", "a/b", "a b", "ä", "<owner>", "a".repeat(40)];

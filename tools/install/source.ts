@@ -32,19 +32,20 @@ export const readText = async (...path: string[]): Promise<string> =>
  * cannot be read: what the app has there, or beside it, would be taken for free.
  */
 export async function listFiles(root: string, folder: string): Promise<string[]> {
-  const entries = await readdir(join(root, folder), { withFileTypes: true, recursive: true }).catch(
-    (error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
-      if (/^(ENOENT|ENOTDIR)\b/.test(reason)) return [];
-      throw new InstallError(
-        `${folder} cannot be read (${reason}), so nothing was changed: correct that and run the command again.`,
-      );
-    },
-  );
-  return entries
-    .filter((entry) => entry.isFile() || entry.isSymbolicLink())
-    .map((entry) => posix.join(folder, ...entry.parentPath.slice(join(root, folder).length).split(/[\\/]/), entry.name))
-    .sort();
+  // Not `recursive`: Yarn's Plug'n'Play, which serves packages from their archives, gives the first folder as the place of each file.
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (/^(ENOENT|ENOTDIR)\b/.test(reason)) return [];
+    throw new InstallError(
+      `${folder} cannot be read (${reason}), so nothing was changed: correct that and run the command again.`,
+    );
+  });
+  const found = entries.map(async (entry) => {
+    const path = posix.join(folder, entry.name);
+    if (entry.isDirectory()) return await listFiles(root, path);
+    return entry.isFile() || entry.isSymbolicLink() ? [path] : [];
+  });
+  return (await Promise.all(found)).flat().sort();
 }
 
 /** The part of a migration's file name between timestamp and ending; undefined for another file. */

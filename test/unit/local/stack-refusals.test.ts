@@ -43,7 +43,7 @@ test.each<[Given, Record<string, string>, RegExp]>([
 test("the command on a busy port → one line that names it, exit 1", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
-  const line = `Port ${port} is busy. Is another stack running? Choose another port with --port, or 0 for any.`;
+  const line = `Port ${port} is busy. Is another stack running? Add -- --port N to the command: another port, or 0 for any.`;
   const args = ["--port", String(port), "--data", dataDir];
   expect(await runCommand("local/start.ts", args).ended).toMatchObject({ code: 1, output: `${line}\n` });
 });
