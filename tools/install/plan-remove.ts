@@ -50,8 +50,11 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
       `Nothing was changed, because ${CONFIG} still names ${left.join(", ")}, in a form that cannot be changed safely: take these out, and run the command again.`,
     );
   }
-  // Deno leaves them beside the deno.json of a function that it checked.
-  const locks = copied.flatMap((path) => (path.endsWith("/deno.json") ? [path.replace(/json$/, "lock")] : []));
+  // Deno may have left them beside the deno.json of a function that it checked.
+  const locks = copied
+    .filter((path) => path.endsWith("/deno.json"))
+    .map((path) => path.replace(/json$/, "lock"))
+    .filter((path) => existsSync(join(folder, path)));
   const isRestored =
     existsSync(join(folder, BACKUP)) && (await readText(folder, BACKUP)) === config.replaceAll("\r\n", "\n");
   // An interrupted `remove` has written the migration already, and an interrupted first `add` may have copied none.
