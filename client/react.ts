@@ -64,7 +64,10 @@ export const usePredictions = (
 ): Shown<PredictionPage> =>
   useShown(useStore().pages, projectId ? JSON.stringify([projectId, { step, status, hidden, limit, cursor }]) : null);
 
-/** A film with its shots in order, each as useProject has it, but without `input.elements`. Read again when a prediction ends that a hook follows. */
+/**
+ * A film with its shots in order, each as useProject has it, but without `input.elements`. Read again when a prediction ends that a hook
+ * follows.
+ */
 export const useFilm = (filmId: MaybeId): Shown<FilmWithShots> => useShown(useStore().films, filmId || null);
 
 /** The models of each step with what they take: build a form from it. */

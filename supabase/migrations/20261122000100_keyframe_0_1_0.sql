@@ -3970,7 +3970,7 @@ declare
   made keyframe_private.quotes;
 begin
   perform keyframe_private.require_spending();
-  -- As the API bounds a body. A record of an element may be larger than what a start keeps of it.
+  -- The API's limit of a body. The Data API has none, and `asked` is stored as the caller sent it.
   perform keyframe_private.raise_if(octet_length(asked::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
   perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
