@@ -101,13 +101,13 @@ export class Receivers {
     this.#server.closeAllConnections();
   }
 
-  /** The requests that match no secret, now that all are known. */
-  forged(): Arrival[] {
+  /** What arrived, and the requests that match no secret, now that all are known: one that came before its secret was known is checked first. */
+  results(): { arrivals: Received[]; forged: Arrival[] } {
     const { signed = [], forged = [] } = Object.groupBy(this.unverified.splice(0), (arrival) =>
       this.#isSigned(arrival) ? "signed" : "forged",
     );
     for (const arrival of signed) this.#note(arrival);
-    return forged;
+    return { arrivals: [...this.received.values()], forged };
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {

@@ -38,8 +38,7 @@ const TABLES = `
 export async function writeLedger({ sql, stack, ledger, receivers, dataDir }: World): Promise<void> {
   const rows = {
     ...ledger,
-    arrivals: [...receivers.received.values()],
-    forged: receivers.forged(),
+    ...receivers.results(),
     runs: await runsAtProvider(stack.simulator?.url ?? ""),
     files: await filesInStorage(join(dataDir, "storage")),
   };
