@@ -68,7 +68,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     await waitUntilIdle(world, settleSeconds, say);
     say(`${await deleteSomeProjects(world)} projects with outputs were deleted`);
     await waitUntilIdle(world, settleSeconds, say);
-    // Unlike a function, an idle process keeps its heartbeat, and a call that waits.
+    // Unlike a function, an idle process goes on with its calls.
     if (options.workers !== "functions")
       await Promise.all(PROCESS_NAMES.map((name) => world.stack.children.get(name)?.stop()));
     say(`checking the invariants; work that did not end: ${(await describeWork(world)) || "none"}`);
