@@ -47,11 +47,13 @@ async function newNewcomer(token: string) {
   };
 }
 
-test("an agent that knows only the tool list → frames and a video, the takes compared, and what they cost", async () => {
+test("an agent that knows only the tool list → an element, frames and a video with it, the takes compared, and what they cost", async () => {
   await allow(null);
   const user = await signUp();
   const agent = await newNewcomer(await clientToken(user, APP));
-  await agent.use(/^Create a project/, { title: "Harbour", textPrompt: "A harbour at dawn, one red boat" });
+  const { data: element } = await agent.use(/^Create an element/, { kind: "prop", name: "Boat", text: "Red, of wood" });
+  const shot = { title: "Harbour", textPrompt: "A harbour at dawn, one @boat", elementIds: [element.elementId] };
+  await agent.use(/^Create a project/, shot);
   const prices: number[] = [];
   const make = async (price: RegExp, args = {}) => {
     const { data: quote } = await agent.use(price, args);
@@ -63,6 +65,10 @@ test("an agent that knows only the tool list → frames and a video, the takes c
     return waited;
   };
   const first = await make(/^Price of a first frame/);
+  expect(first.data.input).toMatchObject({
+    prompt: expect.stringContaining("Boat: Red, of wood"),
+    elements: [{ name: "Boat" }],
+  });
   const second = await make(/^Price of a first frame/, { prompt: "A harbour at dawn, two blue boats" });
 
   const takes = await agent.use(/^List the takes/, { step: "first-frame" });

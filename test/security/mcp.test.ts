@@ -233,7 +233,7 @@ test("a secret, a token or another user's address → in no answer and in no lin
 test("both eras of the protocol → the same tools", async () => {
   const list = async (client: Agent["client"]) => (await client.listTools()).tools.map(({ name }) => name);
   const names = await list(agent.client);
-  expect(names).toHaveLength(17);
+  expect(names).toHaveLength(19);
   const response = await post(message("tools/list"), { "mcp-protocol-version": "2025-06-18" });
   const [, data = ""] = /^data: (.*)$/m.exec(await response.text()) ?? [];
   expect(JSON.parse(data).result.tools.map(({ name }: { name: string }) => name)).toEqual(names);

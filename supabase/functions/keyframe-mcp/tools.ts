@@ -34,6 +34,8 @@ export const TOOLS: Record<string, Tool> = {
   list_films: { of: "listFilms" },
   read_film: { of: "readFilm" },
   create_film: { of: "createFilm" },
+  list_elements: { of: "listElements" },
+  create_element: { of: "createElement" },
   list_projects: { of: "listProjects" },
   read_project: { of: "readProject", shows: true },
   create_project: { of: "createProject", title: "Create a project, which is one shot" },
