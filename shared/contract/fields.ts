@@ -21,15 +21,19 @@ const VISIBLE = /[^\p{Cc}\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/
  * A text that `refused` does not match. Its length is counted in code points, as Postgres does. With `least` 1 it has at least one
  * visible character. Postgres checks the same rules (keyframe_private.has_visible_character, is_plain_text, is_one_line).
  */
-const textWithout = (refused: RegExp, sentence: string) => (least: 0 | 1, most: number) =>
-  z
+const textWithout = (refused: RegExp, sentence: string) => (least: 0 | 1, most: number) => {
+  const problemOf = (value: string) => {
+    if (refused.test(value)) return sentence;
+    if (!value.isWellFormed()) return "Must be well-formed Unicode.";
+    if (value.length < least) return "Must not be empty.";
+    if (least === 1 && !VISIBLE.test(value)) return "Must contain a visible character.";
+    return value.length <= most || [...value].length <= most ? undefined : `Must have at most ${most} characters.`;
+  };
+  return z
     .string()
-    .refine((value) => !refused.test(value), { error: sentence, abort: true })
-    .refine((value) => value.isWellFormed(), "Must be well-formed Unicode.")
-    .refine((value) => value.length >= least, { error: "Must not be empty.", abort: true })
-    .refine((value) => least === 0 || VISIBLE.test(value), "Must contain a visible character.")
-    .refine((value) => value.length <= most || [...value].length <= most, `Must have at most ${most} characters.`)
+    .refine((value) => problemOf(value) === undefined, { error: ({ input }) => problemOf(String(input)) })
     .meta({ minLength: least, maxLength: most });
+};
 
 /** A text of several lines. */
 export const text = textWithout(

@@ -1,13 +1,10 @@
 import { z } from "zod";
 import { step } from "./fields.ts";
 
-const count = (description: string) => z.int().min(0).meta({ description });
-const age = (description: string) =>
-  z
-    .number()
-    .min(0)
-    .nullable()
-    .meta({ description: `${description} In seconds.` });
+const natural = z.int().min(0);
+const count = (description: string) => natural.meta({ description });
+const seconds = z.number().min(0).nullable();
+const age = (description: string) => seconds.meta({ description: `${description} In seconds.` });
 
 const cronJob = z.object({
   scheduled: z.boolean().meta({ description: "Whether the job is active in pg_cron, with its command." }),
