@@ -89,10 +89,14 @@ function createStore(client: KeyframeClient) {
   });
 
   function readContextAgain(changed: Changed): void {
-    if ("elementId" in changed) for (const project of projects.all()) project.readAgain(); // its takes are outdated
-    if ("projectId" in changed) projects.get(changed.projectId)?.readAgain();
-    for (const read of [...films.all(), ...pages.all()]) read.readAgain();
-    if ("predictionId" in changed) for (const sums of usage.all()) sums.readAgain();
+    if ("elementId" in changed) projects.readAgain(); // its takes are outdated
+    if ("projectId" in changed) {
+      const { projectId } = changed;
+      projects.get(projectId)?.readAgain();
+      pages.readAgain((key) => JSON.parse(key)[0] === projectId);
+    } else pages.readAgain();
+    films.readAgain();
+    if ("predictionId" in changed) usage.readAgain();
   }
 
   const show = (changed: Changed): void => {

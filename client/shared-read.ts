@@ -110,6 +110,11 @@ export class SharedReads<Ref extends string | PredictionRef, Data> {
     return [...this.#reads.values()];
   }
 
+  /** Reads again what is shown, or those of it whose key is wanted. */
+  readAgain(isWanted = (_key: string) => true): void {
+    for (const [key, read] of this.#reads) if (isWanted(key)) read.readAgain();
+  }
+
   subscribe(ref: Ref, listener: () => void): () => void {
     const key = keyOf(ref);
     const known = this.#reads.get(key);

@@ -264,7 +264,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     },
   );
 
-  test("a list and its project → one poll of what runs, both show it; its end, a selection, a take hidden → read again", async () => {
+  test("a list and its project → one poll of what runs, both show it; its end, a selection, a take hidden → read again, another project's change → not", async () => {
     const EARLIER = { ...ENDED, predictionId: "earlier" };
     const readBoth = async (project: object, list: object) => {
       (await next(GET_PROJECT)).answer(project);
@@ -288,6 +288,9 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await page.evaluate(`void page.keyframe.hidePrediction({ projectId: "${projectId}", predictionId: "earlier" })`);
     (await next(`PATCH /projects/${projectId}/predictions/earlier`)).answer({ ...EARLIER, hidden: true });
     await readBoth(projectWith(ENDED, EARLIER), listWith(ENDED));
+    const changed = page.evaluate(`page.keyframe.changeProject("another", { title: "Quay" })`);
+    (await next("PATCH /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
+    await changed; // and nothing of this project is read again
   });
 
   test("usage of this month and of other days → one read of each query; a start, an end, a visible page → read again", async () => {
