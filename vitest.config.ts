@@ -54,6 +54,16 @@ const byProcess = project("stack with worker processes", ["test/faults/{deliver-
   provide: { workers: "database" },
 });
 
+/** What uses the workers, with processes by KEYFRAME_TEST_WORKERS, also in the stack for all. */
+const engine = project(
+  "engine",
+  [
+    "test/faults/{deliver-killed,deliver-receivers,ended-connections,failing-runs,forged-callbacks,killed-processes}.test.ts",
+    "test/e2e/{agent,client,film,quickstart,webhooks-signed}.test.ts",
+  ],
+  stackSetup,
+);
+
 /** What runs with `--mode`; "test" is Vitest's own default. */
 const MODES: Record<string, ReturnType<typeof project>[]> = {
   test: [
@@ -66,6 +76,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   engines: [engines],
   mcp: [mcp],
   runtimes: [runtimes],
+  workers: [engine],
   // The longest files first.
   all: [
     ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],

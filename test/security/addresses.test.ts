@@ -99,7 +99,8 @@ function watchDials(): string[] {
 /** deliver's own code, wired as its index.ts does outside the local stack; the resolver is the test's. */
 function productionAttempt(resolve: Resolve, { allowLocal = false, timeoutMs = 2_000 } = {}) {
   const post = createPost({ lookup: createCheckedLookup(resolve, { allowLocal }), timeoutMs });
-  return createAttempt({ post, allowLocal, now: Date.now, log: createLog({}, () => undefined) });
+  const times = { now: Date.now, elapsed: () => performance.now() };
+  return createAttempt({ post, allowLocal, ...times, log: createLog({}, () => undefined) });
 }
 
 /** A delivery whose row somebody has written past every check of registration. */

@@ -27,11 +27,13 @@ export function makeAttempt(
     resolve?: Resolve;
     allowLocal?: boolean;
     now?: () => number;
+    elapsed?: () => number;
     /** Lines of the log. */
     lines?: string[];
   } = {},
 ) {
-  const { resolve = resolveHere, allowLocal = true, now = Date.now, lines = [], ...rest } = settings;
+  const { resolve = resolveHere, allowLocal = true, now = Date.now, lines = [], ...others } = settings;
+  const { elapsed = () => performance.now(), ...rest } = others;
   const post = createPost({ lookup: createCheckedLookup(resolve, { allowLocal }), timeoutMs: 60_000, ...rest });
-  return createAttempt({ post, allowLocal, now, log: createLog({}, (line) => lines.push(line)) });
+  return createAttempt({ post, allowLocal, now, elapsed, log: createLog({}, (line) => lines.push(line)) });
 }

@@ -37,11 +37,18 @@ const flood = (socket: Socket, piece: string, tell: (bytes: number) => void) => 
 
 const AT = Date.parse("2026-02-03T04:05:06.789Z");
 
-test("200 → what the row needs; the request → path, host, headers and body exactly as documented, and no others", async () => {
-  const { result, receiver } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), { now: () => AT });
+test("200, while the clock is set → what the row needs, with the time it took; the request → path, host, headers and body exactly as documented, and no others", async () => {
+  const [dates, times] = [
+    [AT, AT - 600_000],
+    [1_000, 1_340],
+  ];
+  const { result, receiver } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), {
+    now: () => dates.shift() ?? 0,
+    elapsed: () => times.shift() ?? 0,
+  });
   const { id, endpoint_id, event_id, body } = delivery("");
   expect(result).toEqual({
-    ...{ id, attempt: 1, endpoint_id, started_at: new Date(AT).toISOString(), duration_ms: 0 },
+    ...{ id, attempt: 1, endpoint_id, started_at: new Date(AT).toISOString(), duration_ms: 340 },
     ...{ status_code: 200, error: null, response_excerpt: "thanks", retry_after_seconds: null },
   });
   const [head = "", sent] = (receiver.requests[0] ?? "").split("\r\n\r\n");

@@ -14,6 +14,8 @@ type AttemptSettings = {
   allowLocal: boolean;
   /** Milliseconds since 1970. */
   now(): number;
+  /** Milliseconds of a monotonic clock: `now` may be set during a request. */
+  elapsed(): number;
   log: Log;
 };
 
@@ -22,22 +24,23 @@ export function createAttempt({
   post,
   allowLocal,
   now,
+  elapsed,
   log,
 }: AttemptSettings): (d: Delivery) => Promise<AttemptResult> {
   return async (delivery) => {
-    const started = now();
-    const posted = await send(delivery, new Date(started));
-    const ended = now();
+    const at = new Date(now());
+    const began = elapsed();
+    const posted = await send(delivery, at);
     return {
       id: delivery.id,
       attempt: delivery.attempt,
       endpoint_id: delivery.endpoint_id,
-      started_at: new Date(started).toISOString(),
-      duration_ms: Math.max(0, Math.round(ended - started)),
+      started_at: at.toISOString(),
+      duration_ms: Math.round(elapsed() - began),
       status_code: posted.statusCode,
       error: posted.error,
       response_excerpt: posted.excerpt,
-      retry_after_seconds: retryAfterSeconds(posted.retryAfter, ended),
+      retry_after_seconds: retryAfterSeconds(posted.retryAfter, now()),
     };
   };
 
@@ -86,7 +89,13 @@ function keptExcerpt(excerpt: string | null, header: string): string | null {
 /** The entry to the code that sends requests. index.ts loads it at the first kick, because undici is slow to load. */
 export function createSender(allowLocal: boolean, log: Log, now: () => number): ReturnType<typeof createAttempt> {
   const checked = createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal });
-  return createAttempt({ post: createPost({ lookup: checked }), allowLocal, now, log });
+  return createAttempt({
+    post: createPost({ lookup: checked }),
+    allowLocal,
+    now,
+    elapsed: () => performance.now(),
+    log,
+  });
 }
 
 /**
