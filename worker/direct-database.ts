@@ -95,9 +95,14 @@ function toParameter(value: unknown): string | null {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Only the SQLSTATE: messages of Postgres may contain row data. Without one it is the driver's own, such as a refused connection. */
+/**
+ * Only the SQLSTATE: messages of Postgres may contain row data. Without one it is the driver's own, such as a refused connection. PgBouncer has
+ * one for all reasons, from a wrong password to a pause that lasts; what a function raises is no FATAL.
+ */
 function toDatabaseError(called: string, error: unknown): DatabaseError {
   if (!(error instanceof pg.DatabaseError)) return new DatabaseError(called, null, "", reasonOf(error));
+  if (error.code === "08P01" && error.severity === "FATAL")
+    return new DatabaseError(called, null, error.code, error.message);
   // Inside of a function it is a fault of that function, or of an app's trigger, and not a missing one.
   const isInside = error.position === undefined && error.code === "42883";
   return new DatabaseError(called, null, isInside ? "XX000" : (error.code ?? "XX000"));

@@ -232,6 +232,33 @@ test("a wrong password, nobody there, no TLS → the reason, and never the passw
   }
 });
 
+test("PgBouncer refuses, for any reason with 08P01 → the reason that it gives", async () => {
+  using pooler = refuseAll("08P01", "SASL authentication failed");
+  expect(describeError(await refusal(open({}, pooler.url)("probe", {})))).toBe(
+    "DatabaseError: probe failed, code 08P01, because of SASL authentication failed",
+  );
+  const raised = describeError(await refusal(open()("probe_fails", { code: "08P01" })));
+  expect(raised).toBe("DatabaseError: probe_fails failed, code 08P01");
+});
+
+/** Answers each connection as a server that refuses it. */
+function refuseAll(code: string, reason: string): Disposable & { url: string } {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const fields = new TextEncoder().encode(["SFATAL", `C${code}`, `M${reason}`, "", ""].join("\0"));
+  const answer = new Uint8Array([...new TextEncoder().encode("E"), 0, 0, 0, 4 + fields.length, ...fields]);
+  void (async () => {
+    for await (const connection of listener) {
+      await connection.read(new Uint8Array(1_000));
+      await connection.write(answer);
+      connection.close();
+    }
+  })();
+  return {
+    url: `postgres://login:geheim@127.0.0.1:${listener.addr.port}/postgres`,
+    [Symbol.dispose]: () => listener.close(),
+  };
+}
+
 test.each([
   ["postgres://a:b@db.example", { rejectUnauthorized: false }],
   ["postgres://a:b@db.example?sslmode=verify-full", { rejectUnauthorized: true }],

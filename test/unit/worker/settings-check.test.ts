@@ -31,6 +31,11 @@ test.each<[string, () => object, RegExp]>([
     () => fail(null, "XX000"),
     /code XX000\. Supabase's pooler .*<login>\.<ref>/,
   ],
+  [
+    "PgBouncer, for whatever reason",
+    () => fail(null, "08P01", "SASL authentication failed"),
+    /because of SASL authentication failed\. A pooler refuses: .*password/,
+  ],
   ["no connection left", () => fail(null, "53300"), /code 53300\. Postgres has no free connection/],
   ["a server that starts", () => fail(null, "57P03"), /code 57P03\. Postgres is starting/],
   ["no such host", () => fail(null, "", "ENOTFOUND"), /ENOTFOUND\. There is no such host; a paused project has none/],
