@@ -3,7 +3,7 @@ import { createKeyframeClient, KeyframeError } from "../../client/index.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { createRandom } from "./random.ts";
 import type { ReceivedEvent } from "./receivers.ts";
-import type { User, World } from "./world.ts";
+import type { Ledger, User, World } from "./world.ts";
 
 /** Signs a user up; they use the API through the typed client. */
 export async function newUser({ stack, ledger }: World, seed: number, number: number): Promise<User> {
@@ -93,10 +93,13 @@ export function removeProject(user: User, gone: string): void {
 /** The share of POST requests that are sent twice at the same moment with the same key. */
 const TWICE = 0.15;
 
-/** Sends a POST, sometimes twice at once with the same key, and records what each answer created. */
+/**
+ * Sends a POST, sometimes twice at once with the same key, and records what each answer created. One of the two may be refused before
+ * credit comes, and the other accepted after it: then it is accepted. Throws an unanswered error before a refusal.
+ */
 export async function twice<Made>(
-  { random, userId }: User,
-  { ledger }: World,
+  { random, userId }: Pick<User, "random" | "userId">,
+  { ledger }: { ledger: Pick<Ledger, "answers"> },
   key: string,
   what: string,
   send: () => Promise<Made>,
@@ -106,8 +109,12 @@ export async function twice<Made>(
     ledger.answers.push({ key, what, id: idOf(made), owner_id: userId });
     return made;
   };
-  const other = random.chance(TWICE) ? send().then(record, () => undefined) : undefined;
-  const made = record(await send());
-  await other;
-  return made;
+  const sent = random.chance(TWICE) ? [send(), send()] : [send()];
+  const outcomes = await Promise.allSettled(sent.map((one) => one.then(record)));
+  const reasons: unknown[] = [];
+  for (const outcome of outcomes) {
+    if (outcome.status === "fulfilled") return outcome.value;
+    reasons.push(outcome.reason);
+  }
+  throw reasons.find(isUnanswered) ?? reasons[0];
 }
