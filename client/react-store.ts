@@ -88,33 +88,37 @@ function createStore(client: KeyframeClient) {
     follow(page, page.predictions, withLaterState, show, signal);
   });
 
-  function readContextAgain(changed: Changed): void {
-    if ("elementId" in changed) projects.readAgain(); // its takes are outdated
-    if ("projectId" in changed) {
+  /** `isGone`: it was deleted. */
+  function readContextAgain(changed: Changed, isGone = false): void {
+    // A take is outdated when an element has changed that it was made with, or a frame is gone, also one of another project.
+    if ("elementId" in changed || isGone) {
+      projects.readAgain();
+      pages.readAgain();
+    } else if ("projectId" in changed) {
       const { projectId } = changed;
       projects.get(projectId)?.readAgain();
       pages.readAgain((key) => JSON.parse(key)[0] === projectId);
-    } else pages.readAgain();
+    }
     films.readAgain();
     if ("predictionId" in changed) usage.readAgain();
   }
 
-  const show = (changed: Changed): void => {
+  function show(changed: Changed, isGone = false): void {
     if ("predictionId" in changed) {
       projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
       predictions.get(changed)?.readAgain();
     } else if ("selected" in changed) {
       projects.get(changed.projectId)?.change((project) => ({ ...project, ...changed }));
     }
-    readContextAgain(changed);
-  };
+    readContextAgain(changed, isGone);
+  }
 
   /** Refetches what is mounted after this call. */
   const shown =
-    <Args extends unknown[], Answer extends Changed>(call: (...args: Args) => Promise<Answer>) =>
+    <Args extends unknown[], Answer extends Changed>(call: (...args: Args) => Promise<Answer>, isGone = false) =>
     async (...args: Args): Promise<Answer> => {
       const answer = await call(...args);
-      show(answer);
+      show(answer, isGone);
       return answer;
     };
 
@@ -123,18 +127,18 @@ function createStore(client: KeyframeClient) {
     generate: shown(client.generate),
     cancel: shown(client.cancel),
     hidePrediction: shown(client.hidePrediction),
-    deletePrediction: shown(client.deletePrediction),
+    deletePrediction: shown(client.deletePrediction, true),
     createProject: shown(client.createProject),
     changeProject: shown(client.changeProject),
-    deleteProject: shown(client.deleteProject),
+    deleteProject: shown(client.deleteProject, true),
     elements: { ...client.elements, change: shown(client.elements.change), delete: shown(client.elements.delete) },
     films: {
       ...client.films,
       change: shown(client.films.change),
-      delete: shown(client.films.delete),
+      delete: shown(client.films.delete, true),
       generate: async (...args) => {
         const started = await client.films.generate(...args);
-        started.predictions.forEach(show);
+        for (const prediction of started.predictions) show(prediction);
         return started;
       },
     },

@@ -264,7 +264,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     },
   );
 
-  test("a list and its project → one poll of what runs, both show it; its end, a selection, a take hidden → read again, another project's change → not", async () => {
+  test("a list and its project → one poll of what runs, both show it; its end, a selection, a take hidden → read again, another project's change → not, its deletion → read again", async () => {
     const EARLIER = { ...ENDED, predictionId: "earlier" };
     const readBoth = async (project: object, list: object) => {
       (await next(GET_PROJECT)).answer(project);
@@ -290,7 +290,11 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await readBoth(projectWith(ENDED, EARLIER), listWith(ENDED));
     const changed = page.evaluate(`page.keyframe.changeProject("another", { title: "Quay" })`);
     (await next("PATCH /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
-    await changed; // and nothing of this project is read again
+    await changed;
+    await nothingElse();
+    await page.evaluate(`void page.keyframe.deleteProject("another")`);
+    (await next("DELETE /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
+    await readBoth(projectWith(ENDED, EARLIER), listWith({ ...ENDED, outdated: true })); // it was made with a frame of that
   });
 
   test("usage of this month and of other days → one read of each query; a start, an end, a visible page → read again", async () => {
