@@ -46,20 +46,23 @@ const mcp = project("mcp", tests("mcp"), stackSetup);
 /** Both packages in Node 20, 22 and 24, Bun and Deno. The four take 600 MB, so `--mode all` leaves them out. */
 const runtimes = project("runtimes", tests("runtimes"), stackSetup);
 
+const KILLS = "test/faults/{deliver-killed,killed-processes}.test.ts";
 /**
  * Kills once more, in stacks with `npm run worker`, by a connection to Postgres, in place of the workers' functions. Each has a stack of
  * its own, beside the one that the project "stack" starts. A film by processes: test/faults/worker-process.test.ts.
  */
-const byProcess = project("stack with worker processes", ["test/faults/{deliver-killed,killed-processes}.test.ts"], {
+const byProcess = project("stack with worker processes", [KILLS], {
   provide: { workers: "database" },
 });
 
-/** What uses the workers, with processes by KEYFRAME_TEST_WORKERS, also in the stack for all. */
-const engine = project(
-  "engine",
+/** What needs the workers most. KEYFRAME_TEST_WORKERS makes them processes in every stack. */
+const workers = project(
+  "workers",
   [
-    "test/faults/{deliver-killed,deliver-receivers,ended-connections,failing-runs,forged-callbacks,killed-processes}.test.ts",
+    KILLS,
+    "test/faults/{deliver-receivers,failing-runs}.test.ts",
     "test/e2e/{agent,client,film,quickstart,webhooks-signed}.test.ts",
+    "test/api/{predictions,several-starts,webhooks-deliveries}.test.ts",
   ],
   stackSetup,
 );
@@ -76,7 +79,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   engines: [engines],
   mcp: [mcp],
   runtimes: [runtimes],
-  workers: [engine],
+  workers: [workers],
   // The longest files first.
   all: [
     ...[tools, lab, project("stack", STACK_FOLDERS, stackSetup), byProcess],

@@ -139,7 +139,10 @@ const REFUSED_BY_POSTGRES = new Map([
 /** By SQLSTATE or the system's code. It is waited for. */
 const AWAY = new Map([
   ["XX000", "Supabase's pooler answers so to a user other than <login>.<ref>."],
-  ["08P01", "A pooler refuses: it may only be away, or the user, the password or the database is wrong."],
+  [
+    "08P01",
+    "The pooler refused. Postgres may be away, or the user, the password or the name of the database is wrong.",
+  ],
   ["53300", "Postgres has no free connection."],
   ["57P03", "Postgres is starting."],
   ["ENOTFOUND", "There is no such host; a paused project has none."],

@@ -97,7 +97,7 @@ function toParameter(value: unknown): string | null {
 
 /**
  * Only the SQLSTATE: messages of Postgres may contain row data. Without one it is the driver's own, such as a refused connection. PgBouncer has
- * one for all reasons, from a wrong password to a pause that lasts; what a function raises is no FATAL.
+ * one for all its own reasons, from a wrong password to a pause that lasts; what a function raises is no FATAL.
  */
 function toDatabaseError(called: string, error: unknown): DatabaseError {
   if (!(error instanceof pg.DatabaseError)) return new DatabaseError(called, null, "", reasonOf(error));

@@ -73,17 +73,9 @@ const worker = z
   .meta({ id: "WorkerFigures" });
 export type WorkerFigures = z.infer<typeof worker>;
 
-const micros = (description: string) =>
-  z
-    .int()
-    .min(0)
-    .meta({ description: `${description} In micro-dollars.` });
-const microsOrNull = (description: string) =>
-  z
-    .int()
-    .min(0)
-    .nullable()
-    .meta({ description: `${description} In micro-dollars.` });
+const micros = (description: string) => natural.meta({ description: `${description} In micro-dollars.` });
+const naturalOrNull = natural.nullable();
+const microsOrNull = (description: string) => naturalOrNull.meta({ description: `${description} In micro-dollars.` });
 
 const costs = z.object({
   settledMicros: micros("Cost of ended submits."),

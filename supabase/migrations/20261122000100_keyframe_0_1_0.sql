@@ -2788,8 +2788,8 @@ begin
   cross join lateral keyframe_private.upload_size(path) u
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
-    perform keyframe_private.raise_error('not_found',
-      'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+    perform keyframe_private.raise_error('not_found', format(
+      'There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
   elsif width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
@@ -4020,7 +4020,7 @@ begin
     or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
       from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
     'precondition_failed',
-    'What this quote is for has changed since: the price, the model, the project''s prompt or its frames. Nothing was started. Ask for an estimate with a new quote.');
+    'What this quote is for has changed since: the price, the model, the project''s prompt, its elements or its frames. Nothing was started. Ask for an estimate with a new quote.');
   update keyframe_private.quotes q set kept_until = q.expires_at + interval '1 day' where q.id = quote.id;
   return answer;
 exception when sqlstate 'KEYFR' then
@@ -6252,14 +6252,14 @@ begin
     -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
-    perform keyframe_private.raise_if((select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3,
-      'invalid_request',
-      'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
+    delete from keyframe_private.webhook_secrets s where s.id in (
+      select o.id from keyframe_private.webhook_secrets o where o.endpoint_id = endpoint
+      order by (o.expires_at is null) desc, o.created_at desc offset 2);
     update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.';
+comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)

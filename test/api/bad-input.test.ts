@@ -135,6 +135,12 @@ describe("a body", () => {
       { projectId: "x" },
       { projectId: "Must be a UUID.", predictionId: "Is required." },
     ],
+    [
+      "/api/elements",
+      { name: "Boat", kind: "animal", imagePaths: "x" },
+      { kind: "Must be one of character, place, prop, style.", imagePaths: "Must be a list." },
+    ],
+    ["/api/projects/generate/video", { projectId: ID, audio: "yes" }, { audio: "Must be true or false." }],
   ])("POST %s of %j → each field in details, with what to do", async (path, json, details) => {
     const { error } = await user.post(path, json);
     expect(error?.details).toEqual(Object.entries(details).map(([path, message]) => ({ path, message })));

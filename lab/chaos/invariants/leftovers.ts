@@ -35,7 +35,7 @@ export const workInvariants = {
       select format('lane %s until %s', id, due_at) from keyframe_private.lanes where token is not null and due_at > now()`,
   },
   no_kick_is_left: {
-    sentence: "no kick waits, and no function's heartbeat is current (a process of npm run worker keeps its own)",
+    sentence: "no kick waits, and no heartbeat of a function is current; those of processes never end",
     broken: `
       select format('request %s to %s', id, url) as broken from net.http_request_queue
       union all select format('%s is alive until %s', function_name, alive_until) from keyframe_private.worker_heartbeats

@@ -110,7 +110,7 @@ export const webhookOperations = {
     summary: "Rotate the secret",
     description:
       "The new secret signs at once. The old one signs too for `overlapHours`, so that a receiver with either secret accepts the events. Change the receiver's configuration within that time.\n\n" +
-      "At most three secrets sign at a time; beyond that the request fails with `invalid_request`. Wait until an overlap has ended, or send `overlapHours: 0` to revoke all old secrets. After a timeout, repeat the request with the same `Idempotency-Key`, or read the secret.",
+      "At most three secrets sign at a time: one more rotation ends the oldest. `overlapHours: 0` revokes all old secrets. After a timeout, repeat the request with the same `Idempotency-Key`, or read the secret.",
     body: rotateSecretBody,
     bodyMayBeEmpty: true,
     status: 200,

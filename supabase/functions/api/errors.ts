@@ -62,6 +62,8 @@ const EXPECTED: Record<string, string> = {
   int: "a whole number",
   number: "a number",
   object: "an object",
+  array: "a list",
+  boolean: "true or false",
 };
 
 /** Messages for issues that the contract has no message for. */
@@ -69,6 +71,8 @@ export const issueSentence: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === "invalid_type") {
     return issue.input === undefined ? "Is required." : `Must be ${EXPECTED[issue.expected] ?? issue.expected}.`;
   }
+  if (issue.code === "invalid_value")
+    return `Must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.join(", ")}.`;
   if (issue.code === "too_small" && issue.origin !== "string") return `Must be at least ${issue.minimum}.`;
   if (issue.code === "too_big" && issue.origin !== "string") return `Must be at most ${issue.maximum}.`;
   return undefined;

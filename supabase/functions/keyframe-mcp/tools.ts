@@ -31,11 +31,17 @@ const priced = (name: string, of: OperationId): Tool => ({
 /** In the order in which a shot is made. Tools that delete are left out. */
 export const TOOLS: Record<string, Tool> = {
   list_models: { of: "listModels" },
+  list_elements: {
+    of: "listElements",
+    says: "The characters, places, props and styles that shots have in common, newest first: give their elementIds to create_film, create_project or an estimate. Look here before you create one. Pass nextCursor as cursor for the next page.",
+  },
+  create_element: {
+    of: "createElement",
+    says: "Saves a character, a place, a prop or a style with a text that says what it looks like. It is used where its elementId is in the elementIds of a film, a project or an estimate: give it to create_film, create_project or an estimate. @name in a prompt works for these only. Users upload its images in the app.",
+  },
   list_films: { of: "listFilms" },
   read_film: { of: "readFilm" },
   create_film: { of: "createFilm" },
-  list_elements: { of: "listElements" },
-  create_element: { of: "createElement" },
   list_projects: { of: "listProjects" },
   read_project: { of: "readProject", shows: true },
   create_project: { of: "createProject", title: "Create a project, which is one shot" },
@@ -98,18 +104,18 @@ function toJson(schema: z.ZodType, io: "input" | "output"): JsonSchema {
       if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (io === "output")
         for (const bound of BOUNDS) if (Object(jsonSchema[bound]) !== jsonSchema[bound]) delete jsonSchema[bound];
-      const { type } = jsonSchema;
-      if (Array.isArray(type)) {
-        // Some clients read one type only.
-        jsonSchema.anyOf = type.map((one) => ({ type: one }));
-        delete jsonSchema.type;
-      }
       // A field of another step.
       const fields = Object.entries(jsonSchema.properties ?? {});
       for (const [name, field] of fields) if (Object(field).type === "null") delete jsonSchema.properties?.[name];
     },
   });
-  return { ...json, type: "object" };
+  // Some clients read one type only, and Zod makes a list of types at the end.
+  const split = JSON.stringify(json, (_name, part) => {
+    if (!Array.isArray(part?.type)) return part;
+    const { type, ...rest } = part;
+    return { ...rest, anyOf: type.map((one: string) => ({ type: one })) };
+  });
+  return { ...JSON.parse(split), type: "object" };
 }
 
 /** A sentence of the API with the names of tools in place of its paths. */

@@ -39,8 +39,8 @@ begin
   cross join lateral keyframe_private.upload_size(path) u
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
-    perform keyframe_private.raise_error('not_found',
-      'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+    perform keyframe_private.raise_error('not_found', format(
+      'There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
   elsif width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));

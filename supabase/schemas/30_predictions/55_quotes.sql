@@ -91,7 +91,7 @@ begin
     or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
       from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
     'precondition_failed',
-    'What this quote is for has changed since: the price, the model, the project''s prompt or its frames. Nothing was started. Ask for an estimate with a new quote.');
+    'What this quote is for has changed since: the price, the model, the project''s prompt, its elements or its frames. Nothing was started. Ask for an estimate with a new quote.');
   update keyframe_private.quotes q set kept_until = q.expires_at + interval '1 day' where q.id = quote.id;
   return answer;
 exception when sqlstate 'KEYFR' then

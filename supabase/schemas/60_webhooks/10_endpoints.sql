@@ -186,14 +186,14 @@ begin
     -- Without an overlap every old secret goes: one may have leaked. Beside one that cannot be decrypted the new one could not sign.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
-    perform keyframe_private.raise_if((select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3,
-      'invalid_request',
-      'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
+    delete from keyframe_private.webhook_secrets s where s.id in (
+      select o.id from keyframe_private.webhook_secrets o where o.endpoint_id = endpoint
+      order by (o.expires_at is null) desc, o.created_at desc offset 2);
     update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.';
+comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)

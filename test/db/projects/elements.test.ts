@@ -139,7 +139,12 @@ describe("an element", () => {
   test("another user's image or element, or one that never was → not_found, and nothing is kept", async () => {
     const other = await addWorld(db);
     const theirs = await add("Anna", { image_paths: [await upload(other.owner)] }, other.owner);
-    expect(await codeOf(add("Anna", { image_paths: theirs.image_paths }))).toBe("not_found");
+    const image = theirs.image_paths[0] ?? "";
+    const mine = await upload();
+    expect(await refusalOf(add("Anna", { image_paths: [mine, image] }))).toMatchObject({
+      message: "not_found",
+      detail: expect.stringContaining(`of yours at ${image}.`),
+    });
     for (const id of [theirs.id, crypto.randomUUID()]) {
       expect(await codeOf(cast(id))).toBe("not_found");
       expect(await codeOf(ofProject([id]))).toBe("not_found");

@@ -34,7 +34,7 @@ test.each<[string, () => object, RegExp]>([
   [
     "PgBouncer, for whatever reason",
     () => fail(null, "08P01", "SASL authentication failed"),
-    /because of SASL authentication failed\. A pooler refuses: .*password/,
+    /because of SASL authentication failed\. The pooler refused\. .*password/,
   ],
   ["no connection left", () => fail(null, "53300"), /code 53300\. Postgres has no free connection/],
   ["a server that starts", () => fail(null, "57P03"), /code 57P03\. Postgres is starting/],
