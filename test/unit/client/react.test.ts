@@ -264,7 +264,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     },
   );
 
-  test("a list and its project → one poll of what runs, both show it; its end, a selection, a take hidden → read again, another project's change → not, its deletion → read again", async () => {
+  test("a list and its project → one poll, both show it; its end, changes, another project's deletion → read again", async () => {
     const EARLIER = { ...ENDED, predictionId: "earlier" };
     const readBoth = async (project: object, list: object) => {
       (await next(GET_PROJECT)).answer(project);
