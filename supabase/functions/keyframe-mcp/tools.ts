@@ -37,7 +37,7 @@ export const TOOLS: Record<string, Tool> = {
   },
   create_element: {
     of: "createElement",
-    says: "Saves a character, a place, a prop or a style with a text that says what it looks like. It is used where its elementId is in the elementIds of a film, a project or an estimate: give it to create_film, create_project or an estimate. @name in a prompt works for these only. Users upload its images in the app.",
+    says: "Saves a character, a place, a prop or a style with a text that says what it looks like. Give its elementId to create_film, create_project or an estimate, in elementIds: it is used there, and @name in a prompt works there only. Users upload its images in the app.",
   },
   list_films: { of: "listFilms" },
   read_film: { of: "readFilm" },
