@@ -16,12 +16,12 @@ export const providerPrediction = z.looseObject({
 });
 export type ProviderPrediction = z.infer<typeof providerPrediction>;
 
-/** The arguments of record_provider_state that come from the provider. */
+/** A run as record_provider_state takes it (keyframe_private.provider_run). */
 export function providerState(run: ProviderPrediction) {
   const failure = readFailure(run.error);
   return {
-    provider_prediction_id: run.id,
-    provider_status: run.status,
+    id: run.id,
+    status: run.status,
     ...(run.status === "succeeded" ? readOutput(run.output) : NO_OUTPUT),
     progress: run.status === "processing" ? parseProgress(run.logs) : null,
     error_message: failure.sentence || null,
@@ -106,11 +106,13 @@ type RecordOutcome = z.infer<typeof outcome>;
  */
 export type Found = { found_by: "name" | "text"; attempt_without_run: number | null };
 
-/** `poll_after_seconds`: when to poll the provider next; null for the database's own interval. */
+/** `work_id`: the leased work whose result this is. It polls again in poll_seconds; null for the database's own interval. */
 type ProviderStateSource = Partial<Found> & {
   prediction_id: string;
   attempt: number;
-  poll_after_seconds?: number | null;
+  work_id?: number;
+  lease_token?: string;
+  poll_seconds?: number | null;
 };
 
 /** Records the state of a provider run from an answer or a callback. Throws DatabaseError. */
@@ -119,7 +121,7 @@ export async function recordProviderState(
   run: ProviderPrediction,
   source: ProviderStateSource,
 ): Promise<RecordOutcome> {
-  return outcome.parse(await call("record_provider_state", { ...providerState(run), ...source }));
+  return outcome.parse(await call("record_provider_state", { run: providerState(run), ...source }));
 }
 
 /** Whether the provider rejected the content of its input or of its output. */

@@ -870,14 +870,14 @@ begin
       select d.id from keyframe.projects p
       cross join lateral (
         select x.id from keyframe.predictions x
-        where x.project_id = p.id and not keyframe_private.is_set_aside('prune', 'delete keyframe.predictions ' || x.id, now())
+        where x.project_id = p.id and not keyframe_private.is_unpruned('delete keyframe.predictions ' || x.id)
         limit %1$s for update skip locked) d
       where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
     'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at',
     max_rows);
 end $$;
-comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (set_aside).';
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold (a project that is being restored too) and what fails (unpruned).';
 
 -- supabase/schemas/10_projects/20_project_api.sql
 
@@ -1628,6 +1628,428 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_element is 'Deletes an element of the caller, also from films and projects. Predictions keep what they were made with.';
 
+-- supabase/schemas/15_queue/10_work.sql
+
+-- The queue: one row for each piece of work. Others only insert; workers alone update and delete. So no transaction of a user, however
+-- long it stays open, holds a row that a claim needs.
+
+create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
+comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
+
+create table keyframe_private.work (
+  id bigint generated always as identity primary key,
+  queue text not null,
+  kind text not null,
+  subject uuid not null,
+  submit_id bigint,
+  owner_id uuid not null,
+  lane uuid not null,
+  resource text collate "C" not null,
+  state keyframe_private.work_state not null,
+  due_at timestamptz not null,
+  worker uuid,
+  lease_token uuid,
+  failures integer not null default 0,
+  last_error text,
+  constraint queue_is_known check (queue in ('ask', 'copy', 'deliver')),
+  constraint leased_if_and_only_if_a_worker_has_it check ((state = 'leased') = (num_nonnulls(worker, lease_token) = 2)),
+  constraint failures_are_at_most_a_million check (failures between 0 and 1000000)
+-- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table.
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
+comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
+comment on column keyframe_private.work.queue is 'ask (the provider and the database) and copy (outputs) of generate; deliver. Each has places of its own.';
+comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
+comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
+comment on column keyframe_private.work.owner_id is 'Whose share of the places it takes: the owner, or a service-wide endpoint.';
+comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
+comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
+comment on column keyframe_private.work.worker is 'The process that has leased it.';
+comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
+comment on column keyframe_private.work.failures is 'How often in a row it failed.';
+comment on column keyframe_private.work.last_error is 'The code of the last failure.';
+-- A claim walks from resource to resource and lane to lane, one probe each. The other two hold what is scheduled, and the leases.
+create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
+create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
+create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
+create index work_subject_idx on keyframe_private.work (subject, kind) where queue <> 'deliver';
+
+create function keyframe_private.add_work(
+  queue text, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
+  failures integer default 0, last_error text default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  is_due constant boolean := add_work.due_at <= clock_timestamp();
+begin
+  insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, failures, last_error)
+  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, owner, add_work.resource,
+    case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
+  if is_due then
+    perform keyframe_private.kick_unless_running('generate');
+  end if;
+end $$;
+comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
+
+create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe_private.work w
+    where w.subject = has_work.subject and w.kind = has_work.kind and w.queue <> 'deliver'
+      and (has_work.submit_id is null or w.submit_id = has_work.submit_id));
+end $$;
+comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
+
+create function keyframe_private.held_work(work_id bigint, lease_token uuid)
+returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+declare
+  held keyframe_private.work;
+begin
+  select w.* into held from keyframe_private.work w
+  where w.id = work_id and w.lease_token = held_work.lease_token and w.state = 'leased' for update;
+  return held;
+end $$;
+comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
+
+create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.work w
+  set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
+      resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
+  where w.id = held.id;
+end $$;
+comment on function keyframe_private.reschedule is 'Gives leased work back, due at a later time.';
+
+create function keyframe_private.retry_delay(failures integer)
+returns interval language plpgsql volatile set search_path = '' as $$
+begin
+  return coalesce((
+    select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
+    from keyframe_private.settings s), interval '1 minute');
+end $$;
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';
+
+-- supabase/schemas/15_queue/20_leases.sql
+
+-- The one claim of both workers: what is due becomes ready, and each lane gets its share of the places that are free.
+
+-- How many pieces of work a process may have open at once. Copies cost memory: about 2 MB each while the output's host is faster than
+-- Storage, and a hosted function has 256 MB (docs/decisions/0033).
+create function keyframe_private.places_of(queue text)
+returns integer language plpgsql immutable set search_path = '' as $$
+begin
+  return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
+end $$;
+comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
+
+-- So a resource that hangs, or an owner with much to do, leaves places to others, and newcomers find a fifth of the places.
+create function keyframe_private.may_open(places integer, open bigint, own bigint)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return open + own < places * 4 / 5 or own < least(4, (places - open) / 6.0);
+end $$;
+comment on function keyframe_private.may_open is 'Whether a resource or an owner with `own` of the `open` pieces of work may have one more: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
+
+-- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
+create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.work w
+  set state = 'ready', worker = null, lease_token = null,
+      failures = case when w.state = 'scheduled' then w.failures
+        when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end,
+      last_error = case when w.state = 'scheduled' then w.last_error else 'lease_expired' end
+  where w.id = any (array(
+    (select s.id from keyframe_private.work s
+     where s.queue = wanted_queue and s.state = 'scheduled' and s.due_at <= at order by s.due_at limit 1000 for update skip locked)
+    union all
+    -- No lease is that long: the clock was set back.
+    (select l.id from keyframe_private.work l
+     where l.queue = wanted_queue and l.state = 'leased' and (l.due_at <= at or l.due_at > at + interval '5 minutes') limit 1000
+     for update skip locked)));
+end $$;
+comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
+
+create function keyframe_private.has_due_work(queues text[], at timestamptz)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  one text;
+begin
+  foreach one in array queues loop
+    if (select true from keyframe_private.work w where w.queue = one and w.state = 'ready' limit 1)
+      or (select w.due_at from keyframe_private.work w
+          where w.queue = one and w.state = 'scheduled' order by w.due_at limit 1) <= at
+      or (select true from keyframe_private.work w where w.queue = one and w.state = 'leased' and w.due_at <= at limit 1) then
+      return true;
+    end if;
+  end loop;
+  return false;
+end $$;
+comment on function keyframe_private.has_due_work is 'Whether a claim might get something.';
+
+-- A lane of a walk, and how much of it may be leased.
+create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
+
+-- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
+create function keyframe_private.walk_lanes(
+  wanted_queue text, max_lanes integer, open_work jsonb, open_count bigint, at timestamptz,
+  inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
+language plpgsql volatile set search_path = '' as $$
+declare
+  places constant integer := keyframe_private.places_of(wanted_queue);
+  first_resource constant text := cursor_resource;
+  first_lane constant uuid := cursor_lane;
+  has_wrapped boolean := false;
+  next_resource text collate "C";
+  next_lane uuid;
+  most integer;
+begin
+  lanes := '{}';
+  is_cut := true;
+  for probe in 1 .. 4 * max_lanes loop
+    select w.resource, w.lane into next_resource, next_lane from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'ready' and (w.resource, w.lane) > (cursor_resource, cursor_lane)
+    order by w.resource, w.lane limit 1;
+    if has_wrapped and (not found or (next_resource, next_lane) > (first_resource, first_lane)) then
+      is_cut := false;
+      return;
+    elsif not found then
+      has_wrapped := true;
+      cursor_resource := '';
+      cursor_lane := '00000000-0000-0000-0000-000000000000';
+    elsif not keyframe_private.may_open(places, open_count, coalesce((open_work ->> next_resource)::bigint, 0)) then
+      cursor_resource := next_resource;
+      cursor_lane := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    else
+      cursor_resource := next_resource;
+      cursor_lane := next_lane;
+      most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource) else places end;
+      if most > 0 then
+        lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
+        exit when cardinality(lanes) = max_lanes;
+      end if;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.walk_lanes is 'The lanes with ready work whose turn it is, without those of full resources. is_cut: there are more.';
+
+-- Each lane gives one after the other, until a resource, an owner or the process has all that it may have open. The indexes are used whatever
+-- the statistics of a table say that is empty in one moment and full in the next.
+create function keyframe_private.lease_work(
+  wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
+  inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
+language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  places constant integer := keyframe_private.places_of(wanted_queue);
+  token constant uuid := gen_random_uuid();
+  open_count bigint;
+  by_resource jsonb;
+  by_owner jsonb;
+  lanes keyframe_private.lane_share[];
+begin
+  perform keyframe_private.make_ready(wanted_queue, at);
+  with mine as materialized (
+    select w.resource, w.owner_id from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'leased' and w.worker = for_worker
+  )
+  select (select count(*) from mine),
+    (select coalesce(jsonb_object_agg(r.resource, r.n), '{}') from (select m.resource, count(*) as n from mine m group by 1) r),
+    (select coalesce(jsonb_object_agg(o.owner_id, o.n), '{}') from (select m.owner_id, count(*) as n from mine m group by 1) o)
+  into open_count, by_resource, by_owner;
+  leased := '{}';
+  select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
+  from keyframe_private.walk_lanes(wanted_queue, least(max_rows, 100), by_resource, open_count, at, cursor_resource, cursor_lane) w;
+  if cardinality(lanes) = 0 then
+    return;
+  end if;
+  with candidate as (
+    select r.id, r.owner_id, l.resource, l.place, row_number() over (partition by l.place order by r.id) as turn
+    from unnest(lanes) with ordinality l (resource, lane, most, place)
+    cross join lateral (
+      select w.id, w.owner_id from keyframe_private.work w
+      where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource and w.lane = l.lane
+      order by w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
+  ), counted as (
+    select c.id, c.resource, c.owner_id,
+      row_number() over (order by c.turn, c.place) - 1 as before_all,
+      row_number() over (partition by c.resource order by c.turn, c.place) - 1 as before_at_resource,
+      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1 as before_of_owner
+    from candidate c
+  ), chosen as materialized (
+    select c.id, c.before_all from counted c
+    where c.before_all < least(max_rows, places - open_count)
+      and keyframe_private.may_open(places, open_count + c.before_all,
+        coalesce((by_resource ->> c.resource)::bigint, 0) + c.before_at_resource)
+      and keyframe_private.may_open(places, open_count + c.before_all,
+        coalesce((by_owner ->> c.owner_id::text)::bigint, 0) + c.before_of_owner)
+  ), taken as (
+    update keyframe_private.work w
+    set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
+    where w.id = any (array(select c.id from chosen c))
+    returning w.*
+  )
+  select coalesce(array_agg(row(t.*)::keyframe_private.work order by c.before_all), '{}')
+  into leased from taken t join chosen c on c.id = t.id;
+end $$;
+comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
+
+-- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
+-- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
+-- waiting took 4 % of a core.
+create function keyframe_private.wait_for_due(function_name text, queues text[], wait_ms integer)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
+  checked_at timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
+    return true;
+  end if;
+  loop
+    checked_at := clock_timestamp();
+    if keyframe_private.has_due_work(queues, checked_at) then
+      return true;
+    end if;
+    rest := greatest(
+      least(wait_ms, 1000) / 50000.0, case function_name when 'generate' then 0.005 else 0 end,
+      9 * extract(epoch from clock_timestamp() - checked_at));
+    if clock_timestamp() + make_interval(secs => rest) >= ends then
+      return false;
+    end if;
+    perform pg_sleep(rest);
+  end loop;
+end $$;
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: it has waited, and nothing is due.';
+
+-- supabase/schemas/15_queue/30_kicks.sql
+
+-- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
+
+-- Only acknowledged_at is updated, so no kick waits for another. Unlogged, as pg_net's tables, whose ids restart after a crash.
+create unlogged table keyframe_private.kicks (
+  id bigint generated always as identity primary key,
+  function_name text not null,
+  made_at timestamptz not null default clock_timestamp(),
+  request_id bigint,
+  error text,
+  acknowledged_at timestamptz,
+  constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
+);
+comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
+comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
+comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
+comment on column keyframe_private.kicks.error is 'Why it could not be made.';
+comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
+create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
+create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
+
+-- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
+create unlogged table keyframe_private.worker_heartbeats (
+  function_name text primary key,
+  alive_until timestamptz not null default '-infinity',
+  claimed_at timestamptz not null,
+  report jsonb not null default '{}'
+) with (fillfactor = 50);
+comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
+comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
+comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
+comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function.';
+
+-- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
+create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
+declare
+  at constant timestamptz := clock_timestamp();
+  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
+    else '-infinity' end;
+begin
+  update keyframe_private.worker_heartbeats l
+  set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
+  where l.function_name = (
+    select k.function_name from keyframe_private.worker_heartbeats k
+      where k.function_name = record_heartbeat.function_name for update skip locked
+  );
+  if not found then
+    -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
+    where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+    on conflict do nothing;
+  end if;
+  update keyframe_private.kicks l
+  set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
+  where l.id = any (array(
+    select k.id from keyframe_private.kicks k
+    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
+      and k.error is null limit 1000 for update skip locked));
+exception when others or assert_failure then
+  raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
+end $$;
+comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
+
+create function keyframe_private.kick(function_name text)
+returns boolean language plpgsql volatile security definer set search_path = '' as $$
+declare
+  base_url text;
+  secret text;
+  kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
+  signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
+  signature text;
+begin
+  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
+  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
+  if base_url is null or secret is null then
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.';
+  end if;
+  signature := encode(
+    keyframe_private.hmac_sha256(
+      convert_to(kick_id || '.' || signed_at || '.{}', 'UTF8'),
+      decode(substr(secret, length('whsec_') + 1), 'base64')
+    ), 'base64');
+  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, net.http_post(
+    url := base_url || '/keyframe-' || kick.function_name,
+    body := '{}',
+    headers := jsonb_build_object(
+      'Content-Type', 'application/json',
+      'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
+    ),
+    timeout_milliseconds := 5000
+  ));
+  return true;
+exception when others then
+  raise warning 'No kick to %: %', function_name, sqlerrm;
+  insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
+  return false;
+end $$;
+comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
+
+-- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
+create function keyframe_private.kick_unless_running(function_name text)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+declare
+  marker text := 'keyframe.kicked_' || function_name;
+  at constant timestamptz := clock_timestamp();
+begin
+  if current_setting(marker, true) = 'true' -- until the transaction ends
+    or exists (
+      select from keyframe_private.worker_heartbeats l
+      where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
+    or exists (
+      select from keyframe_private.kicks k
+      where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)
+  then
+    return;
+  end if;
+  perform set_config(marker, 'true', true);
+  perform keyframe_private.kick(function_name);
+end $$;
+comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
+
 -- supabase/schemas/20_models/10_models.sql
 
 -- The models that serve a step, and the default of each. An administrator edits rows in Studio. 95_shipped_rows.sql has the first ones.
@@ -2179,14 +2601,6 @@ comment on function keyframe.list_models is 'The enabled models of each step, in
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
--- A submit needs its model, a store the output's host and model, a poll the provider: thousands that wait for one hide no other's task.
-create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
-returns text language plpgsql immutable set search_path = '' as $$
-begin
-  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
-end $$;
-comment on function keyframe_private.resource_of is 'What a task of a prediction needs that can be slow for everybody.';
-
 create table keyframe.predictions (
   id uuid primary key default gen_random_uuid(),
   project_id uuid not null,
@@ -2198,11 +2612,7 @@ create table keyframe.predictions (
   requested_model text,
   provider_prediction_id text unique,
   attempt integer not null default 0,
-  failures integer not null default 0,
-  retry_reason text,
-  lease_token uuid,
   admitted_at timestamptz,
-  next_attempt_at timestamptz not null default now(),
   deadline_at timestamptz,
   progress real,
   provider_output_url text,
@@ -2226,7 +2636,7 @@ create table keyframe.predictions (
   completed_at timestamptz,
   updated_at timestamptz not null default now(),
   constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
-  constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
+  constraint attempt_is_at_most_a_million check (attempt between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
     check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
@@ -2236,7 +2646,6 @@ create table keyframe.predictions (
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
   constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
-  constraint lease_only_while_active check (lease_token is null or completed_at is null),
   constraint output_if_and_only_if_succeeded check (
     num_nonnulls(output_path, output_content_type, output_bytes, output_sha256) = case when status = 'succeeded' then 4 else 0 end),
   constraint output_facts_only_if_succeeded check (
@@ -2254,8 +2663,7 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row, none HOT (each sets status or next_attempt_at). Free space keeps five of six row versions on
--- their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
+-- About five updates in the life of a row, none HOT (each sets the status). Free space keeps five of six row versions on their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
@@ -2280,11 +2688,7 @@ comment on column keyframe.predictions.model is 'The model that makes it. An ins
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
-comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
-comment on column keyframe.predictions.retry_reason is 'The code of the last failure of the current task, while it is retried.';
-comment on column keyframe.predictions.lease_token is 'The lease of the current task; only its holder may record a result. It expires at next_attempt_at.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
-comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
@@ -2298,16 +2702,12 @@ create index predictions_project_id_step_idx on keyframe.predictions (project_id
 -- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
 create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
 create index predictions_step_model_idx on keyframe.predictions (step, model);
--- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
-create index predictions_due_idx on keyframe.predictions (next_attempt_at) where admitted_at is not null and completed_at is null;
+-- These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
-create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url),
-  next_attempt_at)
-  where admitted_at is not null and completed_at is null;
 -- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
@@ -2376,8 +2776,7 @@ begin
     end if;
   else
     kept.hidden := old.hidden;
-    kept.next_attempt_at := old.next_attempt_at; -- these two mean nothing any more
-    kept.deadline_at := old.deadline_at;
+    kept.deadline_at := old.deadline_at; -- it means nothing any more
     kept.updated_at := old.updated_at;
     if pg_trigger_depth() > 1 then
       kept.step := old.step;
@@ -2566,11 +2965,8 @@ create table keyframe_private.provider_submits (
   outcome text,
   is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
   provider_prediction_id text,
-  search_due_at timestamptz,
   search_task jsonb,
   text_hash bigint,
-  cancel_due_at timestamptz,
-  cancel_failures integer not null default 0,
   metrics jsonb,
   price_ids bigint[],
   most_micros bigint,
@@ -2583,10 +2979,8 @@ create table keyframe_private.provider_submits (
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
-  constraint search_has_a_task check ((search_task is null) = (search_due_at is null)),
-  constraint search_only_while_unanswered check (search_due_at is null
+  constraint search_only_while_unanswered check (search_task is null
     or (submitted_at is not null and answered_at is null and ended_at is null)),
-  constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
@@ -2611,11 +3005,8 @@ comment on column keyframe_private.provider_submits.ended_at is 'When nothing mo
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
-comment on column keyframe_private.provider_submits.search_due_at is 'When to search the provider''s list for its run next, or when the lease of the search expires. Null while its prediction is queued: the next submit searches first.';
-comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt; null once the search has ended.';
+comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null while its prediction is queued, because the next submit searches first, and once the search has ended.';
 comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
-comment on column keyframe_private.provider_submits.cancel_due_at is 'When to cancel its run at the provider next; null when there is nothing to cancel.';
-comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
@@ -2629,8 +3020,7 @@ create unique index provider_submits_run_idx on keyframe_private.provider_submit
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
 create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
-create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
-create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
+create index provider_submits_search_idx on keyframe_private.provider_submits (submitted_at) where search_task is not null;
 create index provider_submits_client_id_idx on keyframe_private.provider_submits (owner_id, client_id, created_at)
   where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
@@ -2639,8 +3029,7 @@ create function keyframe_private.end_submit(submit bigint, how text, measured js
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null,
-    search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_task = null,
     answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
@@ -2666,7 +3055,7 @@ declare
   submit bigint;
 begin
   update keyframe_private.provider_submits s
-  set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_due_at = null, search_task = null
+  set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_task = null
   where s.id = (
     select o.id from keyframe_private.provider_submits o
     where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
@@ -2691,24 +3080,44 @@ exception when unique_violation then
 end $$;
 comment on function keyframe_private.record_run is 'Records a provider run that no submit has yet. Returns its submit, or null: the run was recorded for another prediction at the same moment.';
 
--- A prediction leaves the queue, ends or is deleted. Unanswered submits are searched for once no worker can be submitting any more.
--- When it ends or is deleted, its provider runs that go on are cancelled.
+create function keyframe_private.add_cancel(submit keyframe_private.provider_submits)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if not keyframe_private.has_work(submit.prediction_id, 'cancel', submit.id) then
+    perform keyframe_private.add_work('ask', 'cancel', submit.prediction_id, submit.owner_id, 'cancel', submit_id => submit.id);
+  end if;
+end $$;
+comment on function keyframe_private.add_cancel is 'Has a provider run canceled that no prediction follows.';
+
+-- A prediction leaves the queue, ends or is deleted. Its unanswered submits are searched for once no worker can be submitting them any
+-- more. When it ends or is deleted, its provider runs that go on are canceled.
 create function keyframe_private.abandon_submits()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  has_ended constant boolean := tg_op = 'DELETE' or new.completed_at is not null;
+  submit keyframe_private.provider_submits;
+  leased_until timestamptz;
 begin
-  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
-  where s.prediction_id = old.id and s.submitted_at is null and s.ended_at is null;
-  update keyframe_private.provider_submits s
-  set cancel_due_at = case when not s.is_unanswered then coalesce(s.cancel_due_at, now()) end,
-      search_due_at = case when s.is_unanswered then greatest(now(), s.search_due_at, old.next_attempt_at) end,
-      search_task = case when s.is_unanswered then coalesce(s.search_task, jsonb_build_object(
+  for submit in
+    select s.* from keyframe_private.provider_submits s where s.prediction_id = old.id and s.ended_at is null order by s.id for update
+  loop
+    if submit.submitted_at is null then
+      perform keyframe_private.end_submit(submit.id, 'no_run');
+    elsif submit.is_unanswered and submit.search_task is null then
+      update keyframe_private.provider_submits s
+      set search_task = jsonb_build_object(
         'input', old.input, 'has_images', keyframe_private.has_images(old.input),
         'model_settings', (
           select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) from keyframe.models m
-          where m.step = s.step and m.model in (s.model, old.model) order by m.model <> s.model limit 1))) end
-  where s.prediction_id = old.id and s.ended_at is null and (s.is_unanswered or has_ended);
+          where m.step = s.step and m.model in (s.model, old.model) order by m.model <> s.model limit 1))
+      where s.id = submit.id;
+      leased_until := (
+        select max(w.due_at) from keyframe_private.work w
+        where w.subject = old.id and w.kind = 'submit' and w.queue <> 'deliver' and w.state = 'leased' and w.submit_id = submit.id);
+      perform keyframe_private.add_work('ask', 'search', old.id, submit.owner_id, 'search', greatest(clock_timestamp(), leased_until), submit.id);
+    elsif not submit.is_unanswered and (tg_op = 'DELETE' or new.completed_at is not null) then
+      perform keyframe_private.add_cancel(submit);
+    end if;
+  end loop;
   return null;
 end $$;
 
@@ -2732,8 +3141,9 @@ comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no o
 
 -- No run exists then, unless one in the list may be theirs, or the provider has deleted what the run of so old a submit was made of.
 -- `for update`: a submit that is being answered meanwhile is looked at again, and keeps its run.
-create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
-returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+create function keyframe_worker.record_search_ended(
+  prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin
   perform keyframe_private.end_submit(s.id,
     case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
@@ -2741,9 +3151,9 @@ begin
     select u.id, u.submitted_at from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     for update) s;
-  return found;
+  perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
 end $$;
-comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. False: nothing to search for.';
+comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit.';
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
@@ -3409,24 +3819,25 @@ begin
     for update skip locked); -- a locked row is being cancelled; the next one takes its turn
   if admitted <> '{}' then
     update keyframe.predictions p
-    set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
+    set admitted_at = moment, deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
     where p.id = any (admitted);
   end if;
   return cardinality(admitted);
 end $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
--- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: the sweep tries it again.
+-- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: it is tried again.
 create function keyframe_private.admit_next()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
   return null;
 exception when others or query_canceled or assert_failure then
-  if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise; -- somebody else is admitting, or has canceled the call: the caller tries again
+  if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
+    raise; -- somebody else is admitting, or the call was canceled or ran out of time: the caller tries again
   end if;
-  perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
+  raise warning 'No prediction of owner % could be admitted: % (%)', new.owner_id, sqlerrm, sqlstate;
+  perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit', clock_timestamp() + interval '5 seconds');
   return null;
 end $$;
 
@@ -3456,13 +3867,12 @@ comment on function keyframe_private.queue_position is 'The position in the owne
 
 -- Also several moves at once. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.mark_running(
-  prediction uuid, wanted keyframe.prediction_status, run text, next_after interval, done real, output_url text)
+  prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
   set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
-      progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
-      next_attempt_at = now() + next_after, updated_at = now(),
+      progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
   where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
@@ -3474,24 +3884,15 @@ returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
-      error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
+      error_stage = stage, completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
 end $$;
 comment on function keyframe_private.mark_failed is 'active → failed.';
 
-create function keyframe_private.retry_delay(failures integer)
-returns interval language plpgsql volatile set search_path = '' as $$
-begin
-  return coalesce((
-    select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
-    from keyframe_private.settings s), interval '1 minute');
-end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';
-
 -- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
 -- one released, another start may hold.
-create function keyframe_private.add_next_submit(prediction keyframe.predictions)
+create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
@@ -3505,13 +3906,13 @@ begin
     select from keyframe_private.provider_submits o
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released, due_at, failures, reason);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
   perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end $$;
-comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
+comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction, and the work to send it when it is due.';
 
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -3522,16 +3923,14 @@ declare
   again keyframe.predictions;
 begin
   update keyframe.predictions p
-  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()),
-      lease_token = null, failures = runs, retry_reason = reason,
-      next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
+  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
     and runs < max_runs
   returning p.* into again;
   if not found then
     return false;
   end if;
-  perform keyframe_private.add_next_submit(again);
+  perform keyframe_private.add_next_submit(again, now() + keyframe_private.retry_delay(runs), runs, reason);
   return true;
 end $$;
 comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
@@ -3541,34 +3940,11 @@ create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
-  set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
+  set status = 'canceled', completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
 end $$;
 comment on function keyframe_private.mark_canceled is 'active → canceled.';
-
-create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
-returns boolean language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
-begin
-  if keyframe_private.is_out_of_time() or not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
-    return false;
-  end if;
-  begin
-    perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
-  exception when lock_not_available then
-    return false;
-  end;
-  if not keyframe_private.mark_failed(prediction.id, code, sentence, true) then
-    return false;
-  end if;
-  perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
-  return true;
-exception when others or query_canceled or assert_failure then
-  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-  perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
-  return false;
-end $$;
-comment on function keyframe_private.try_mark_failed is 'active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner''s slots, its submits) or failing for what one row causes.';
 
 -- An administrator who holds the row decides.
 create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
@@ -3581,21 +3957,22 @@ end $$;
 comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
 
 create function keyframe_worker.complete_prediction(
-  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
+  work_id bigint, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
   height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
   done record;
 begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
       output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
-      completed_at = clock_timestamp(), progress = 1,
-      lease_token = null, failures = 0, retry_reason = null, updated_at = now()
-  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token
+      completed_at = clock_timestamp(), progress = 1, updated_at = now()
+  where p.id = held.subject and held.kind = 'store' and p.status = 'storing'
   returning p.step, p.model, p.started_at into done;
-  if not found then
+  perform keyframe_private.finish_work(held);
+  if done is null then
     return false;
   end if;
   perform keyframe_private.set_refused(done.step, done.model, null)
@@ -3605,78 +3982,81 @@ end $$;
 comment on function keyframe_worker.complete_prediction is 'storing → succeeded, for the holder of the lease. False: too late.';
 
 create function keyframe_worker.fail_prediction(
-  prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text default null,
+  work_id bigint, lease_token uuid, prediction_id uuid, code text, message text, retryable boolean, stage text default null,
   attempt_without_run integer default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held keyframe_private.work;
 begin
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  perform from keyframe.predictions p
-  where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
-  if not found then
+  perform from keyframe.predictions p where p.id = prediction_id for update;
+  held := keyframe_private.held_work(work_id, lease_token);
+  if held.id is null then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
+  if keyframe_private.is_current(held) then
+    perform keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
+  end if;
+  perform keyframe_private.finish_work(held);
+  return true;
 end $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
 -- Waiting for a rate limit of the provider is no failure. An accepted run is paid for: polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(
-  prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
+  work_id bigint, lease_token uuid, prediction_id uuid, code text, message text, retry_after_seconds double precision default null,
   attempt_without_run integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   row_now keyframe.predictions;
+  held keyframe_private.work;
   counted integer;
+  due timestamptz;
 begin
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  select p.* into row_now from keyframe.predictions p
-  where p.id = retry_prediction_later.prediction_id and p.lease_token = retry_prediction_later.lease_token for update;
-  if not found then
+  select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
+  held := keyframe_private.held_work(work_id, lease_token);
+  if held.id is null then
+    return 'too_late';
+  elsif not keyframe_private.is_current(held) then
+    perform keyframe_private.settle_work(held);
     return 'too_late';
   end if;
-  counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
-  if row_now.status = 'queued' and counted >= keyframe_private.max_failures() then
+  counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
+  due := now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted));
+  if row_now.status <> 'queued' then
+    perform keyframe_private.reschedule(held, due, counted, code);
+    return 'later';
+  end if;
+  perform keyframe_private.finish_work(held);
+  if counted >= keyframe_private.max_failures() then
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
-  update keyframe.predictions p
-  set failures = counted, retry_reason = code, lease_token = null,
-      next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
-      updated_at = now()
-  where p.id = row_now.id;
-  if row_now.status = 'queued' then
-    perform keyframe_private.add_next_submit(row_now);
-  end if;
+  perform keyframe_private.add_next_submit(row_now, due, counted, code);
   return 'later';
 end $$;
 comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
 
--- Nothing has changed at the provider: poll again after the interval. The provider answered, so failures restart at 0.
-create function keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
-returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-begin
-  update keyframe.predictions p
-  set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
-    make_interval(secs => after_seconds), keyframe_private.poll_interval())
-  where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
-  return found;
-end $$;
-comment on function keyframe_worker.poll_prediction_later is 'Releases a lease and schedules the next poll. False: too late.';
-
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
+-- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
+-- output_files: each file of the output, with its path.
+create type keyframe_private.provider_run as (
+  id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
+
 -- Without a lock: the state of a run never moves backwards, so an update that changes nothing here changes nothing later.
-create function keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
+create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (
     select from keyframe.predictions p
-    where p.id = prediction and p.provider_prediction_id = run and is_state_known.attempt between 1 and p.attempt
+    where p.id = prediction and p.provider_prediction_id = run.id and is_state_known.attempt between 1 and p.attempt
       and case p.status
-        when 'starting' then provider_status = 'starting'
-        when 'processing' then provider_status = 'starting'
-          or provider_status = 'processing' and coalesce(is_state_known.progress <= coalesce(p.progress, 0), true)
-        when 'storing' then provider_status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        when 'starting' then run.status = 'starting'
+        when 'processing' then run.status = 'starting'
+          or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
         else false
       end
   );
@@ -3724,8 +4104,7 @@ comment on function keyframe_private.find_output is 'The address of the file amo
 
 -- False: nothing changes.
 create function keyframe_private.apply_provider_state(
-  row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval,
-  failure text, stage text, output_files jsonb)
+  row_now keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   named text;
@@ -3734,25 +4113,25 @@ begin
   if row_now.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
   end if;
-  case provider_status
+  case run.status
     when 'starting' then
       -- The second run of a prediction that the API shows as processing.
       return keyframe_private.mark_running(row_now.id,
-        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null);
+        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
-      if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
+      if row_now.status = 'processing' and coalesce(run.progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
-      return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
+      return keyframe_private.mark_running(row_now.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-      file := coalesce(keyframe_private.find_output(row_now, named, output_files), output_url);
+      file := coalesce(keyframe_private.find_output(row_now, named, run.output_files), run.output_url);
       if file is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
-      elsif output_files is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
+      elsif run.output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
           'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)),
+          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
             500),
           row_now.model,
           ', which has ' || named), false);
@@ -3760,24 +4139,24 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
         'The provider finished without an output. Run the step again.', true);
     when 'failed' then
-      if failure = 'content_rejected' then
+      if run.failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
-            stage => apply_provider_state.stage);
-      elsif failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, failure, keyframe_private.max_failures()) then
+          coalesce(nullif(run.error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
+            stage => run.stage);
+      elsif run.failure = 'input_unreachable' then
+        if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
           return true;
         end if;
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
           'The provider could not read the images of this step. Run the step again.', true);
-      elsif failure = 'interrupted' then
+      elsif run.failure = 'interrupted' then
         -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
         if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
           return true;
         end if;
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
       return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
@@ -3785,106 +4164,121 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
         'The provider gave the run up before it started. Run the step again.', true);
     else
-      raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
+      raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
   end case;
 end $$;
 comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
 -- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
--- follows; it will be cancelled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
+-- follows; it will be canceled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
 -- input names the prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
--- failure: input_unreachable, interrupted, content_rejected (at stage), or null. output_files: each file of the output, with its path.
-create function keyframe_worker.record_provider_state(
-  prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
-  progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,
-  failure text default null, stage text default null, metrics jsonb default null, attempt_without_run integer default null,
-  output_files jsonb default null)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+create function keyframe_private.record_run_state(
+  prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
+returns text language plpgsql volatile set search_path = '' as $$
 declare
-  run constant text := provider_prediction_id;
-  run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
-  run_outcome constant text := case when provider_status = 'failed'
-    and failure = 'content_rejected' then 'rejected' else provider_status end;
+  run_is_over constant boolean := run.status in ('succeeded', 'failed', 'canceled', 'aborted');
+  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected' else run.status end;
   row_now keyframe.predictions;
   known keyframe_private.provider_submits;
 begin
-  if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
+  if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
   end if;
   -- More progress waits for nobody: the next callback or poll says it again.
-  if provider_status = 'processing' and exists (
+  if run.status = 'processing' and exists (
     select from keyframe.predictions p
-    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+    where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
   ) then
-    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+    perform from keyframe.predictions p where p.id = prediction for update skip locked;
     if not found then
       return 'unchanged';
     end if;
   end if;
-  select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
+  select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
   if not found then -- a deleted one counts as ended while its submits are kept
     select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
-    from keyframe_private.provider_submits s where s.prediction_id = record_provider_state.prediction_id and s.submitted_at is not null
+    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
     order by s.attempt desc limit 1;
   end if;
   if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
   -- The signature of a callback does not cover its URL, which may name another prediction.
-  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
   if known.prediction_id <> row_now.id then
     return 'unknown';
   end if;
   -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
   if row_now.status = 'queued' and known.id is not null then
     if run_is_over then
-      perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+      perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
     end if;
     return 'given_up';
   end if;
-  -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
+  -- Before anything is recorded: a run that may be another prediction's is neither followed nor canceled.
   if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
     return 'unproven';
   end if;
   if known.id is null then
-    known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
+    known.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
     if known.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
   end if;
   perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
   if run_is_over then
-    perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
   end if;
-  if row_now.completed_at is not null or row_now.provider_prediction_id <> run then -- it has ended, or follows another
-    update keyframe_private.provider_submits s set cancel_due_at = now()
-    where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then -- it has ended, or follows another
+    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = known.id and s.ended_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
-  if provider_status = 'processing' and row_now.provider_prediction_id = run and attempt_without_run is null then
+  if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
     perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
   end if;
-  return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), keyframe_private.poll_interval()), failure, stage, output_files)
-    then 'recorded' else 'unchanged' end;
+  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+comment on function keyframe_private.record_run_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+
+create function keyframe_worker.record_provider_state(
+  prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
+  work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
+    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
+  held keyframe_private.work;
+begin
+  if work_id is not null then
+    held := keyframe_private.held_work(work_id, lease_token);
+    -- Otherwise the run is not the one that this work is about.
+    if held.kind = 'cancel' or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
+      perform keyframe_private.settle_work(held, poll_seconds);
+    end if;
+  end if;
+  return outcome;
+end $$;
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
 -- From now on the model is unavailable. The prediction goes to the next model that takes its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   row_now keyframe.predictions;
+  held keyframe_private.work;
   project keyframe.projects;
   gone keyframe.models;
   next_model keyframe.models;
 begin
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  select p.* into row_now from keyframe.predictions p
-  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
-  if not found then
+  select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
+  held := keyframe_private.held_work(work_id, lease_token);
+  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.settle_work(held);
     return 'too_late';
   end if;
+  perform keyframe_private.finish_work(held);
   perform keyframe_private.set_refused(row_now.step, row_now.model, now());
   if row_now.requested_model is distinct from row_now.model then
     select j.* into project from keyframe.projects j where j.id = row_now.project_id;
@@ -3897,33 +4291,25 @@ begin
   end if;
   update keyframe.predictions p
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0,
-        retry_reason = 'model_unavailable',
-      next_attempt_at = now(), updated_at = now()
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
   where p.id = row_now.id
   returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now);
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
   return 'moved';
 end $$;
 comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 
 -- Repeated for a day: no run lasts longer. is_unknown: the provider has no such run any more, so nobody knows how it ended.
-create function keyframe_worker.record_run_not_canceled(provider_prediction_id text, is_unknown boolean)
-returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  submit keyframe_private.provider_submits;
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
-  update keyframe_private.provider_submits s
-  set cancel_failures = s.cancel_failures + 1,
-      cancel_due_at = now() + least(interval '5 minutes', interval '10 seconds' * (s.cancel_failures + 1))
-  where s.provider_prediction_id = record_run_not_canceled.provider_prediction_id and s.cancel_due_at is not null
-  returning s.* into submit;
-  if is_unknown or submit.answered_at < now() - interval '1 day' then
-    perform keyframe_private.end_submit(submit.id, 'lost');
-  end if;
-  return submit.id is not null;
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.settle_work(held);
 end $$;
-comment on function keyframe_worker.record_run_not_canceled is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';
+comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
@@ -4539,686 +4925,259 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Stores nothing. Costs a token for each shot.';
 
--- supabase/schemas/40_work/10_kicks.sql
+-- supabase/schemas/40_work/10_tasks.sql
 
--- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
+-- The work of generate: what each kind is about, and what becomes of it.
 
--- Only acknowledged_at is updated, so no kick waits for another. Unlogged, as pg_net's tables, whose ids restart after a crash.
-create unlogged table keyframe_private.kicks (
-  id bigint generated always as identity primary key,
-  function_name text not null,
-  made_at timestamptz not null default clock_timestamp(),
-  request_id bigint,
-  error text,
-  acknowledged_at timestamptz,
-  constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
-);
-comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
-comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
-comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
-comment on column keyframe_private.kicks.error is 'Why it could not be made.';
-comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
-create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
-create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
-
--- Unlogged: after a crash no worker is running. Free space on the page keeps the update of each claim in place.
-create unlogged table keyframe_private.worker_heartbeats (
-  function_name text primary key,
-  alive_until timestamptz not null default '-infinity',
-  claimed_at timestamptz not null,
-  report jsonb not null default '{}'
-) with (fillfactor = 50);
-comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
-comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
-comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
-comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open, of}]}, how much it can do at once, does, and what slow work waits for, with how much of that kind it can do at once; isProcess, whether it is a process of npm run worker and not a function.';
-
--- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
-create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
-returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
-declare
-  at constant timestamptz := clock_timestamp();
-  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
-    else '-infinity' end;
-begin
-  update keyframe_private.worker_heartbeats l
-  set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
-  where l.function_name = (
-    select k.function_name from keyframe_private.worker_heartbeats k
-      where k.function_name = record_heartbeat.function_name for update skip locked
-  );
-  if not found then
-    -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
-    select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
-    where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
-    on conflict do nothing;
-  end if;
-  update keyframe_private.kicks l
-  set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
-  where l.id = any (array(
-    select k.id from keyframe_private.kicks k
-    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
-      and k.error is null limit 1000 for update skip locked));
-exception when others or assert_failure then
-  raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
-end $$;
-comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
-
-create function keyframe_private.kick(function_name text)
-returns boolean language plpgsql volatile security definer set search_path = '' as $$
-declare
-  base_url text;
-  secret text;
-  kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
-  signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
-  signature text;
-begin
-  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
-  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
-  if base_url is null or secret is null then
-    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.';
-  end if;
-  signature := encode(
-    keyframe_private.hmac_sha256(
-      convert_to(kick_id || '.' || signed_at || '.{}', 'UTF8'),
-      decode(substr(secret, length('whsec_') + 1), 'base64')
-    ), 'base64');
-  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, net.http_post(
-    url := base_url || '/keyframe-' || kick.function_name,
-    body := '{}',
-    headers := jsonb_build_object(
-      'Content-Type', 'application/json',
-      'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
-    ),
-    timeout_milliseconds := 5000
-  ));
-  return true;
-exception when others then
-  raise warning 'No kick to %: %', function_name, sqlerrm;
-  insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
-  return false;
-end $$;
-comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be made.';
-
--- Without a lock: beside an open transaction others kick too. Times in the future are from before the clock was set back.
-create function keyframe_private.kick_unless_running(function_name text)
-returns void language plpgsql volatile security definer set search_path = '' as $$
-declare
-  marker text := 'keyframe.kicked_' || function_name;
-  at constant timestamptz := clock_timestamp();
-begin
-  if current_setting(marker, true) = 'true' -- until the transaction ends
-    or exists (
-      select from keyframe_private.worker_heartbeats l
-      where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
-    or exists (
-      select from keyframe_private.kicks k
-      where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)
-  then
-    return;
-  end if;
-  perform set_config(marker, 'true', true);
-  perform keyframe_private.kick(function_name);
-end $$;
-comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
-
-create function keyframe_private.kick_generate()
+-- The work that the states of a prediction ask for. What it asks for no more is found out by the worker, which takes nobody's lock for it.
+create function keyframe_private.add_work_of_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.kick_unless_running('generate');
+  if new.status = 'storing' then
+    perform keyframe_private.add_work('copy', 'store', new.id, new.owner_id,
+      left(split_part(new.provider_output_url, '/', 3), 255) || ' ' || new.model);
+  else
+    perform keyframe_private.add_work('ask', 'submit', new.id, new.owner_id, new.model, submit_id => (
+      select s.id from keyframe_private.provider_submits s
+      where s.prediction_id = new.id and s.submitted_at is null and s.ended_at is null));
+  end if;
   return null;
 end $$;
 
--- supabase/schemas/40_work/20_set_aside.sql
-
--- Rows whose work raises are set aside and tried again later, so that one bad row stops no other.
-
--- An app's trigger, a lock that it waits for, a value out of range; or it took the time of the whole call (57014).
-create table keyframe_private.set_aside (
-  kind text not null,
-  subject text not null,
-  code text not null,
-  reason text not null,
-  failures integer not null default 1,
-  lock_waits integer not null default 0,
-  since timestamptz not null default now(),
-  next_try_at timestamptz not null,
-  primary key (kind, subject),
-  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune', 'lane', 'delivery'))
-);
-comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
-comment on column keyframe_private.set_aside.since is 'When it first raised.';
-comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows), take or give back a lane, record the attempt of a delivery.';
-comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits, of the owner, of the lane or of the delivery; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
-comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
-comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
-comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures without lock_waits the prediction fails with attempts_exhausted.';
-comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
-comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
-create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
-create index set_aside_failures_idx on keyframe_private.set_aside ((failures - lock_waits)) where kind in ('claim', 'resubmit');
-
--- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
-create function keyframe_private.is_set_aside(kind text, subject text, at timestamptz)
+create function keyframe_private.is_current(held keyframe_private.work)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (
-    select from keyframe_private.set_aside a
-    where a.kind = is_set_aside.kind and a.subject = is_set_aside.subject and a.next_try_at > at);
+    select from keyframe.predictions p
+    left join keyframe_private.provider_submits s on s.id = held.submit_id
+    where p.id = held.subject and case held.kind
+      when 'submit' then p.status = 'queued' and s.attempt = p.attempt
+      when 'poll' then p.status in ('starting', 'processing') and s.provider_prediction_id = p.provider_prediction_id
+      when 'store' then p.status = 'storing'
+    end);
 end $$;
-comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
+comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
--- In the order of the index: a plan for many rows would read those of other kinds.
-create function keyframe_private.is_any_aside(kind text)
-returns boolean language plpgsql stable set search_path = '' as $$
+create function keyframe_private.finish_work(held keyframe_private.work)
+returns void language plpgsql volatile set search_path = '' as $$
 begin
-  return coalesce((select true from keyframe_private.set_aside a where a.kind = is_any_aside.kind order by a.subject limit 1), false);
-end $$;
-comment on function keyframe_private.is_any_aside is 'Whether a row of this kind is set aside, or was.';
-
--- Returns what its worker logs: no message, which may contain data. It never raises, because it stands between one row and all others:
--- what cannot be noted now is noted when the row raises again.
-create function keyframe_private.set_aside(kind text, subject text, code text, reason text)
-returns jsonb language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
-declare
-  counted integer;
-  waited constant integer := case when keyframe_private.is_lock_wait(code) then 1 else 0 end;
-begin
-  raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
-  update keyframe_private.set_aside a
-  set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      lock_waits = least(a.lock_waits + waited, 1000000), next_try_at = clock_timestamp() + keyframe_private.retry_delay(a.failures + 1)
-  where (a.kind, a.subject) in (
-    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind
-      and o.subject = set_aside.subject for update skip locked)
-  returning a.failures into counted;
-  if counted is null then
-    insert into keyframe_private.set_aside (kind, subject, code, reason, lock_waits, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), waited, clock_timestamp() + keyframe_private.retry_delay(1))
-    on conflict do nothing;
-    counted := 1;
+  if held.kind = 'store' then
+    perform keyframe_private.remove_partial_output(held.subject);
   end if;
-  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
-exception when others or query_canceled or assert_failure then
-  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-  raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
-  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
+  delete from keyframe_private.work w where w.id = held.id;
 end $$;
-comment on function keyframe_private.set_aside is 'Sets a row aside, for longer each time.';
+comment on function keyframe_private.finish_work is 'Deletes work that is done, or that is asked for no more. Nobody writes the output of a store any longer then.';
 
--- It never raises: what was done stays done. A row that stays is deleted by pruning.
-create function keyframe_private.forget_aside(kinds text[], subjects text[])
-returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
-begin
-  delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
-    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds)
-      and o.subject = any (subjects) for update skip locked);
-exception when others or query_canceled or assert_failure then
-  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-  raise warning 'Still set aside (%): % (%)', kinds, sqlerrm, sqlstate;
-end $$;
-comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';
-
--- For health and metrics. What was not tried again for a minute is over: its row has ended or is gone, and pruning deletes it here.
-create function keyframe_private.aside_figures()
-returns jsonb language sql stable set search_path = '' as $$
-  with present as (
-    select a.* from keyframe_private.set_aside a where a.next_try_at > now() - interval '1 minute' order by a.next_try_at limit 10000
-  )
-  select jsonb_build_object(
-    'count', (select count(*) from present),
-    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select p.kind, count(*) from present p group by p.kind) k),
-    'oldest', (
-      select jsonb_build_object('kind', p.kind, 'subject', p.subject, 'code', p.code, 'reason', p.reason, 'failures', p.failures,
-        'seconds', round(greatest(0, extract(epoch from now() - p.since)), 3))
-      from present p order by p.since limit 1))
-$$;
-comment on function keyframe_private.aside_figures is 'The rows that are set aside, for health and metrics.';
-
--- supabase/schemas/40_work/30_claims.sql
-
--- Claiming tasks: due rows are locked without waiting, then leased by one statement for each kind. When that raises, they are leased one
--- by one, and the one that raises is set aside: one bad row costs nobody else a claim.
-
--- `order by` and `limit` in the order of an index leave no cheaper plan than its first entry, however many rows a statistic expects.
-create function keyframe_private.has_due_task(at timestamptz)
-returns boolean language plpgsql volatile set search_path = '' as $$
-begin
-  return (
-    select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null
-      and not (p.next_attempt_at <= at and keyframe_private.is_set_aside('claim', p.id::text, at))
-    order by p.next_attempt_at limit 1) <= at
-  or coalesce((
-    select s.search_due_at from keyframe_private.provider_submits s
-    where s.search_due_at is not null and not (s.search_due_at <= at and keyframe_private.is_set_aside('search', s.id::text, at))
-    order by s.search_due_at limit 1) <= at, false)
-  or coalesce((
-    select s.cancel_due_at from keyframe_private.provider_submits s
-    where s.cancel_due_at is not null and not (s.cancel_due_at <= at and keyframe_private.is_set_aside('cancel', s.id::text, at))
-    order by s.cancel_due_at limit 1) <= at, false)
-  or (coalesce((
-      select r.due_at from keyframe_private.file_removals r
-      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at))
-      order by r.due_at limit 1) <= at, false)
-    and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
-end $$;
-comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
-
--- An accepted run is paid for: only leases that expired in a row give it up, so recorded failures before them do not count.
-create function keyframe_private.failures_with_expired_lease(prediction keyframe.predictions)
-returns integer language plpgsql immutable set search_path = '' as $$
-begin
-  return case when prediction.status <> 'queued' and prediction.retry_reason is distinct from 'lease_ran_out' then 1
-    else prediction.failures + 1 end;
-end $$;
-comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
-
-create function keyframe_private.is_exhausted(prediction keyframe.predictions)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
-    or prediction.status = 'queued' and prediction.attempt >= 1000000;
-end $$;
-comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause. Also when attempt can count no further.';
-
--- What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
-create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
-returns void language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
+-- A run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
+create function keyframe_private.settle_work(held keyframe_private.work, poll_seconds double precision default null)
+returns void language plpgsql volatile set search_path = '' as $$
 declare
-  lost keyframe.predictions;
+  run_submit bigint;
 begin
-  for lost in
-    select p.* from keyframe.predictions p
-    where p.id = any (array(
-        select d.id from keyframe.predictions d
-        where d.admitted_at is not null and d.completed_at is null and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
-      and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
-        select from keyframe_private.provider_submits s
-        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
-      and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
-    for update skip locked
-  loop
-    exit when keyframe_private.is_out_of_time();
-    begin
-      if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
-        perform keyframe_private.add_next_submit(lost);
-        perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
-      end if;
-    exception when others or query_canceled or assert_failure then
-      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-      perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
-    end;
-  end loop;
-end $$;
-comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
-
--- What is locked, set aside or exhausted is left out before the limit, so that many of them leave room for others. A waiting submit is
--- locked with its prediction. owner null: those of all owners but full_owners.
-create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
-returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer) language plpgsql volatile set search_path = '' as $$
-begin
-  if resource = 'cancel' then
-    return query
-      select s.id::text, s.owner_id, s.cancel_due_at, 200 from keyframe_private.provider_submits s
-      where s.cancel_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('cancel', s.id::text, at)
-        and (owner is null or s.owner_id = owner)
-      order by s.cancel_due_at limit max_rows for update skip locked;
-  elsif resource = 'search' then
-    return query
-      select s.id::text, s.owner_id, s.search_due_at, octet_length(s.search_task::text) from keyframe_private.provider_submits s
-      where s.search_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('search', s.id::text, at)
-        and (owner is null or s.owner_id = owner)
-      order by s.search_due_at limit max_rows for update skip locked;
-  elsif owner is null then
-    return query
-      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
-      from keyframe.predictions p
-      left join lateral (
-        select s.id from keyframe_private.provider_submits s
-        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
-        for update skip locked) w on true
-      where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
-        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
-        and p.owner_id <> all (full_owners) and (p.status <> 'queued' or w.id is not null)
-        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
-      order by p.next_attempt_at
-      limit max_rows
-      for update of p skip locked;
-  else
-    return query
-      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
-      from keyframe.predictions p
-      left join lateral (
-        select s.id from keyframe_private.provider_submits s
-        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
-        for update skip locked) w on true
-      where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
-        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
-        and (p.status <> 'queued' or w.id is not null)
-        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
-      order by p.next_attempt_at + interval '0' -- no index has this order: the owner's few rows are read, not everybody's
-      limit max_rows
-      for update of p skip locked;
-  end if;
-end $$;
-comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
-
-create function keyframe_private.due_resources(at timestamptz)
-returns table (resource text, due_at timestamptz) language plpgsql volatile set search_path = '' as $$
-declare
-  before text := '';
-begin
-  loop
-    select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
-    from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null
-      and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
-    order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
-    exit when not found;
-    before := resource;
-    if due_at <= at then
-      return next;
+  if held.kind in ('submit', 'poll') then
+    select s.id into run_submit from keyframe.predictions p
+    join keyframe_private.provider_submits s on s.provider_prediction_id = p.provider_prediction_id
+    where p.id = held.subject and p.status in ('starting', 'processing');
+    if run_submit is not null and (
+      held.kind = 'poll' and held.submit_id = run_submit or not keyframe_private.has_work(held.subject, 'poll', run_submit)) then
+      held.kind := 'poll';
+      held.resource := 'poll';
+      held.submit_id := run_submit;
+      perform keyframe_private.reschedule(held,
+        now() + coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval()), 0, null);
+      return;
     end if;
-  end loop;
-  return query
-    select 'cancel', s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at <= at order by s.cancel_due_at limit 1;
-  return query
-    select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
+  elsif held.kind = 'cancel' and exists (
+    select from keyframe_private.provider_submits s where s.id = held.submit_id and s.ended_at is null) then
+    perform keyframe_private.reschedule(held,
+      now() + least(interval '5 minutes', interval '10 seconds' * (held.failures + 1)), held.failures + 1, 'not_canceled');
+    return;
+  end if;
+  perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when: one probe of the index for each resource, however many rows wait.';
+comment on function keyframe_private.settle_work is 'What becomes of work whose result is recorded: a run that goes on is polled later, a cancel that has not ended it is repeated, and the rest is done.';
 
--- At most max_rows, of about 256 kB. room: how many more may begin at a resource, { all, new: of owners without an entry, each: of one of
--- those, owners: { id: count } }; ' ' stands for outputs without an entry, whose resource has a space, '' for whatever has none. Each
--- resource leaves two rows, or an equal part, to each that follows. Longest wait first; among those late by seconds chance decides,
--- because the first row of one may be one that nobody can take. Without a generic plan it is planned for each resource of each claim.
-create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
-returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan as $$
+create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  resources text[];
-  of_resource jsonb;
-  of_owners jsonb;
-  free integer;
-  others integer;
-  most integer;
-  new_left integer;
-  full_owners uuid[];
-  allowed integer;
-  owners text[] := '{}';
-  bytes integer := 0;
-  found_rows text[];
-  due record;
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
-  select array_agg(d.resource order by greatest(d.due_at, at - interval '2 seconds'), random()) into resources
-  from keyframe_private.due_resources(at) d
-  where coalesce((coalesce(room -> d.resource, room -> substring(d.resource from ' '), room -> '') ->> 'all')::integer, 1) > 0;
-  for number in 1 .. coalesce(cardinality(resources), 0) loop
-    of_resource := coalesce(room -> resources[number], room -> substring(resources[number] from ' '), room -> '', '{}');
-    of_owners := coalesce(of_resource -> 'owners', '{}');
-    free := max_rows - cardinality(owners);
-    others := cardinality(resources) - number;
-    most := least((of_resource ->> 'all')::integer, greatest(ceil(free / (others + 1.0))::integer, free - 2 * others));
-    continue when most <= 0;
-    new_left := coalesce((of_resource ->> 'new')::integer, most);
-    full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
-    found_rows := '{}';
-    for due in
-      select l.* from keyframe_private.lock_due(resources[number], at, most, full_owners) l where new_left > 0
-      union all
-      select l.* from jsonb_each_text(of_owners) o
-      cross join lateral keyframe_private.lock_due(resources[number], at, least(o.value::integer, most), '{}', o.key::uuid) l
-      where new_left <= 0 and o.value::integer > 0
-      order by 3
-    loop
-      allowed := coalesce((of_owners ->> due.owner_id::text)::integer, (of_resource ->> 'each')::integer, max_rows);
-      continue when cardinality(array_positions(owners, due.owner_id::text)) >= allowed
-        or (new_left <= 0 and not of_owners ? due.owner_id::text);
-      exit when cardinality(found_rows) >= most or (bytes > 0 and bytes + due.bytes > 256 * 1024);
-      if not of_owners ? due.owner_id::text then
-        new_left := new_left - 1;
-      end if;
-      found_rows := found_rows || due.subject;
-      owners := owners || due.owner_id::text;
-      bytes := bytes + due.bytes;
-    end loop;
-    kind := case when resources[number] in ('cancel', 'search') then resources[number] else 'claim' end;
-    subjects := found_rows;
-    if subjects <> '{}' then
-      return next;
+  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, code);
+end $$;
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure.';
+
+-- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
+create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  row_now keyframe.predictions;
+  submit keyframe_private.provider_submits;
+  settings jsonb;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
+  if row_now.status is distinct from 'queued' then
+    perform keyframe_private.settle_work(held);
+    return null;
+  elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
+    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+    perform keyframe_private.finish_work(held);
+    return null;
+  end if;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
+  for update;
+  if not found then
+    if not exists (
+      select from keyframe_private.provider_submits s
+      where s.prediction_id = row_now.id and s.submitted_at is null and s.ended_at is null) then
+      perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
-  end loop;
+    perform keyframe_private.finish_work(held);
+    return null;
+  end if;
+  select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) into settings
+  from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+  if settings is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable',
+      'The model was taken away while this generation started. Run the step again.', true);
+    perform keyframe_private.finish_work(held);
+    return null;
+  end if;
+  update keyframe.predictions p set attempt = submit.attempt, updated_at = clock_timestamp() where p.id = row_now.id
+  returning p.* into row_now;
+  update keyframe_private.provider_submits s
+  set submitted_at = clock_timestamp(),
+      text_hash = case when not keyframe_private.has_images(row_now.input) then hashtextextended(row_now.input ->> 'prompt', 0) end
+  where s.id = submit.id;
+  return to_jsonb(row_now) || jsonb_build_object(
+    'images', keyframe_private.images_json(row_now.id), 'has_images', keyframe_private.has_images(row_now.input), 'model_settings', settings)
+    -- An earlier submit may have been accepted: its run is searched for before this one is sent.
+    || coalesce((
+      select jsonb_build_object('search_attempt', s.attempt, 'search_since', s.submitted_at) from keyframe_private.provider_submits s
+      where s.prediction_id = row_now.id and s.is_unanswered and s.id <> submit.id order by s.attempt limit 1),
+      '{"search_attempt": null, "search_since": null}');
 end $$;
-comment on function keyframe_private.choose_due is 'Locks and returns the rows that a claim takes, by kind.';
+comment on function keyframe_worker.begin_submit is 'Records a submit before it is sent, and returns what is sent. Null: there is nothing to submit, or no longer.';
 
-create function keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamptz)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
+create function keyframe_worker.expire_prediction(work_id bigint, lease_token uuid)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  tasks jsonb[];
-  orphans keyframe.predictions[];
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  row_now keyframe.predictions;
 begin
-  with claimed as (
-    update keyframe.predictions p
-    set lease_token = gen_random_uuid(),
-        next_attempt_at = at + make_interval(secs => lease_seconds),
-        attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
-        failures = case when p.lease_token is not null then keyframe_private.failures_with_expired_lease(p) else p.failures end,
-        retry_reason = case when p.lease_token is not null then 'lease_ran_out' else p.retry_reason end,
-        updated_at = at
-    where p.id = any (ids)
-    returning p.*
-  ), submits_recorded as (
-    update keyframe_private.provider_submits s
-    set submitted_at = at,
-        text_hash = case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end
-    from claimed c where c.status = 'queued' and s.prediction_id = c.id and s.submitted_at is null and s.ended_at is null
-  )
-  select array_agg(to_jsonb(c) || jsonb_build_object(
-    'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
-    'resource', keyframe_private.resource_of(c.status, c.model, c.provider_output_url),
-    'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
-    'has_images', keyframe_private.has_images(c.input),
-    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
-    -- An earlier submit may have been accepted: its run is searched for before the next submit.
-    'search_attempt', u.attempt, 'search_since', u.submitted_at
-  )) filter (where m.model is not null),
-  array_agg(jsonb_populate_record(null::keyframe.predictions, to_jsonb(c))) filter (where m.model is null)
-  into tasks, orphans
-  from claimed c
-  left join keyframe.models m on m.step = c.step and m.model = c.model
-  left join lateral (
-    select s.attempt, s.submitted_at from keyframe_private.provider_submits s
-    where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
-  -- Their start committed after their model had got another name, or was gone.
-  if orphans is not null then
-    perform keyframe_private.end_without_run(o.id, o.attempt),
-      keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
-    from unnest(orphans) o;
+  select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
+  if row_now.deadline_at <= now() then
+    perform keyframe_private.mark_failed(row_now.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
+  elsif held.kind <> 'expire' and keyframe_private.is_current(held) then
+    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
   end if;
-  return tasks;
+  perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
+comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often.';
 
-create function keyframe_private.lease_submits(kind text, ids bigint[], due_at timestamptz)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
+create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  tasks jsonb[];
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
-  with leased as (
-    update keyframe_private.provider_submits s
-    set cancel_due_at = case kind when 'cancel' then lease_submits.due_at else s.cancel_due_at end,
-        search_due_at = case kind when 'search' then lease_submits.due_at else s.search_due_at end
-    where s.id = any (ids) returning s.*
-  )
-  select array_agg(case kind when 'search' then l.search_task else '{}' end
-    || jsonb_build_object('task', kind, 'resource', kind, 'owner_id', l.owner_id, 'id', l.prediction_id, 'attempt', l.attempt)
-    || case kind when 'cancel' then jsonb_build_object('provider_prediction_id', l.provider_prediction_id)
-      else jsonb_build_object('step', l.step, 'model', l.model, 'search_attempt', l.attempt, 'search_since', l.submitted_at) end)
-  into tasks from leased l;
-  return tasks;
+  if held.id is not null then
+    perform keyframe_private.admit_waiting(held.owner_id);
+    perform keyframe_private.finish_work(held);
+  end if;
 end $$;
-comment on function keyframe_private.lease_submits is 'Leases submits whose provider runs are to be cancelled, or searched for because no later submit of their prediction does, as tasks.';
+comment on function keyframe_worker.admit_predictions is 'Gives the free slots of an owner to the predictions that wait.';
 
-create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
-begin
-  return case kind
-    when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
-    when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
-    else keyframe_private.lease_submits(kind, subjects::bigint[], at + make_interval(secs => lease_seconds))
-  end;
-end $$;
-comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
-
--- The triggers of these rows wait at most 100 ms for a lock. Out of time, one row at a time shows which one takes it.
-create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
-returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
+-- Reads without a lock. A callback since the last poll makes one needless for now.
+create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
+returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  lease constant uuid := gen_random_uuid();
-  tasks jsonb[];
-  leased text[] := '{}';
-  one text;
+  details jsonb := '{}';
+  updated timestamptz;
 begin
-  if not one_by_one then
-    begin
-      tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
-      leased := subjects;
-    exception when others or assert_failure then
-      one_by_one := true;
-    end;
-  end if;
-  if one_by_one then
-    foreach one in array subjects loop
-      exit when keyframe_private.is_out_of_time();
-      begin
-        tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
-        leased := leased || one;
-      exception when others or query_canceled or assert_failure then
-        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-        return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
-      end;
-    end loop;
-  end if;
-  if keyframe_private.is_any_aside(kind) then
-    perform keyframe_private.forget_aside(array[kind], leased);
-  end if;
-  if kind = 'remove' and tasks is not null then -- one task of all its files
-    return next tasks[1] || jsonb_build_object('files',
-      (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
-  else
-    return query select unnest(tasks);
-  end if;
-end $$;
-comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises or one_by_one, one by one, and sets aside those that raise or take all the time of the call.';
-
--- The call of `generate`: claims tasks, or waits for one that becomes due.
-
--- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
--- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
--- waiting took 4 % of a core.
-create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
-  checked_at timestamptz;
-  rest double precision;
-begin
-  if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
-    return true;
-  end if;
-  loop
-    checked_at := clock_timestamp();
-    if (case function_name
-      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end) then
-      return true;
+  if held.kind in ('poll', 'store') then
+    select jsonb_build_object('project_id', p.project_id, 'attempt', p.attempt, 'step', p.step,
+      'provider_prediction_id', p.provider_prediction_id, 'provider_output_url', p.provider_output_url, 'last_error', held.last_error),
+      p.updated_at
+    into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
+    if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
+      details := details || '{"task": "expire"}';
+    elsif held.kind = 'poll' and held.failures = 0 and updated > at - poll_after then
+      perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
+      return null;
     end if;
-    rest := greatest(
-      least(wait_ms, 1000) / 50000.0, case function_name when 'generate' then 0.005 else 0 end,
-      9 * extract(epoch from clock_timestamp() - checked_at));
-    if clock_timestamp() + make_interval(secs => rest) >= ends then
-      return false;
-    end if;
-    perform pg_sleep(rest);
-  end loop;
+  elsif held.kind = 'cancel' then
+    select jsonb_build_object('attempt', s.attempt, 'provider_prediction_id', s.provider_prediction_id)
+    into details from keyframe_private.provider_submits s where s.id = held.submit_id and s.ended_at is null;
+  elsif held.kind = 'search' then
+    select s.search_task || jsonb_build_object(
+      'step', s.step, 'model', s.model, 'attempt', s.attempt, 'search_attempt', s.attempt, 'search_since', s.submitted_at)
+    into details from keyframe_private.provider_submits s where s.id = held.submit_id and s.search_task is not null;
+  elsif held.kind = 'remove' and not exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then
+    details := null;
+  end if;
+  if details is null then
+    perform keyframe_private.finish_work(held);
+    return null;
+  end if;
+  return jsonb_build_object('task', held.kind, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
+    'owner_id', held.owner_id) || details;
 end $$;
-comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: it has waited, and nothing is due.';
+comment on function keyframe_private.task_of is 'Leased work as a task of generate; null when there is nothing to do.';
 
--- A lease expires at next_attempt_at: a worker that dies only delays a task. room: as choose_due has it. one_by_one: after a timeout.
-create function keyframe_worker.claim_predictions(
-  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
-  room jsonb default '{}', one_by_one boolean default false)
-returns setof jsonb language plpgsql volatile security definer set search_path = '' as $$
+create function keyframe_worker.claim_tasks(
+  worker uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  cursors jsonb default '{}', poll_seconds double precision default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  may_be_due constant boolean := keyframe_private.wait_for_due('generate', wait_ms);
+  queues constant text[] := array['copy', 'ask'];
+  may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
+  poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
   at timestamptz;
-  chosen record;
-  files text[];
+  one text;
+  found_work record;
+  held keyframe_private.work;
+  task jsonb;
+  tasks jsonb := '[]';
+  is_more boolean := false;
 begin
-  -- Not now(): what became due during the wait is later than that.
+  -- Not now(): what became due during the wait is later than that. A lease that a crash forgets is taken again.
   at := clock_timestamp();
+  perform set_config('synchronous_commit', 'off', true);
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
-
-  if max_rows <= 0 then -- a heartbeat only
-    -- A worker that stops leaves due tasks: kick the next one now instead of waiting for the sweep.
-    if heartbeat_ms <= 0 and keyframe_private.has_due_task(at) then
-      perform keyframe_private.kick_unless_running('generate');
-    end if;
-    return;
-  elsif not may_be_due then
-    return;
+  if max_rows > 0 and may_be_due then
+    foreach one in array queues loop
+      select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
+        coalesce(cursors #>> array[one, '0'], ''), coalesce((cursors #>> array[one, '1'])::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(one, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
+      is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
+      foreach held in array found_work.leased loop
+        task := keyframe_private.task_of(held, poll_after, at);
+        tasks := tasks || coalesce(task, '[]');
+      end loop;
+    end loop;
+  elsif max_rows <= 0 and heartbeat_ms <= 0 and keyframe_private.has_due_work(queues, at) then
+    perform keyframe_private.kick_unless_running('generate'); -- a worker that stops leaves due work to the next one
   end if;
-  perform keyframe_private.add_submits_after_lost_leases(at);
-  for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
-    exit when keyframe_private.is_out_of_time();
-    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at, one_by_one);
-  end loop;
-  files := keyframe_private.choose_removals(at);
-  if files <> '{}' and not keyframe_private.is_out_of_time() then
-    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at, one_by_one);
-  end if;
+  return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);
 end $$;
-comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
+comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
 
--- supabase/schemas/40_work/40_sweep.sql
+-- supabase/schemas/40_work/20_sweep.sql
 
--- The sweep finds overdue work, so a lost kick only delays it.
+-- The sweep adds the work that time brings, and what was lost. It only inserts: the worker does it, one call for each, so that a row that
+-- raises or is locked stops no other.
 
-create function keyframe_private.fail_overdue(max_rows integer default 500)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
+create function keyframe_private.add_overdue(max_rows integer)
+returns void language plpgsql volatile set search_path = '' as $$
 begin
-  return (
-    select count(*) filter (where t.has_failed)::integer from (
-      select keyframe_private.try_mark_failed(d.prediction, d.code, d.sentence) as has_failed
-      from (
-        select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
-          select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.completed_at is null and p.deadline_at <= now()
-            and not keyframe_private.is_set_aside('fail', p.id::text, now())
-          order by p.deadline_at limit max_rows for update skip locked) o
-        union all
-        select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
-          select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now()
-            and keyframe_private.is_exhausted(p)
-            and not keyframe_private.is_set_aside('fail', p.id::text, now())
-          order by p.next_attempt_at limit max_rows for update skip locked) e
-        union all
-        select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
-          select o.prediction from (
-            select s.subject from keyframe_private.set_aside s
-            where s.kind in ('claim', 'resubmit') and s.failures - s.lock_waits >= keyframe_private.max_failures()
-              and not keyframe_private.is_set_aside('fail', s.subject, now())
-            order by s.since limit max_rows * 4) s -- some may have ended
-          cross join lateral (
-            select p as prediction from keyframe.predictions p
-            where p.id = s.subject::uuid and p.completed_at is null and p.deadline_at > now() for update skip locked) o
-          limit max_rows) a
-      ) d
-    ) t);
+  perform keyframe_private.add_work('ask', 'expire', p.id, p.owner_id, 'expire')
+  from (
+    select o.id, o.owner_id from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.deadline_at <= now()
+      and not keyframe_private.has_work(o.id, 'expire')
+    order by o.deadline_at limit max_rows) p;
 end $$;
-comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often. At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.';
+comment on function keyframe_private.add_overdue is 'Adds work for predictions past their deadline.';
 
 -- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
@@ -5239,50 +5198,56 @@ begin
 end $$;
 comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them. Owners whose slots
--- are locked are left to that transaction, or the next sweep.
-create function keyframe_private.admit_all_waiting(max_owners integer default 500)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
-declare
-  owner uuid;
-  admitted integer := 0;
+-- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them.
+create function keyframe_private.add_admissions(max_owners integer)
+returns void language plpgsql volatile set search_path = '' as $$
 begin
-  for owner in
+  if (select s.spending_stopped from keyframe_private.settings s) is not false then
+    return;
+  end if;
+  perform keyframe_private.add_work('ask', 'admit', w.owner, w.owner, 'admit')
+  from (
     select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
-    union all
+    union
     select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
-    limit max_owners
-  loop
-    exit when keyframe_private.is_out_of_time();
-    continue when keyframe_private.is_set_aside('admit', owner::text, now());
-    begin
-      if keyframe_private.take_lock('slots', owner, waits => false) then
-        admitted := admitted + keyframe_private.admit_waiting(owner);
-        perform keyframe_private.forget_aside('{admit}', array[owner::text]);
-      end if;
-    exception when others or query_canceled or assert_failure then
-      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-      perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
-    end;
-  end loop;
-  return admitted;
+    limit max_owners) w (owner)
+  where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit');
 end $$;
-comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
+comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
-create function keyframe_private.sweep()
+-- After a restore of data without the queue, or a trigger that somebody switched off.
+create function keyframe_private.add_lost(max_rows integer)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.add_work(
+    case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
+    p.id, p.owner_id, case p.status when 'queued' then p.model when 'storing' then 'store' else 'poll' end, submit_id => (
+      select s.id from keyframe_private.provider_submits s
+      where s.prediction_id = p.id and s.ended_at is null
+        and s.provider_prediction_id is not distinct from p.provider_prediction_id
+      order by s.id desc limit 1))
+  from (
+    select o.* from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (
+      select from keyframe_private.work w where w.subject = o.id and w.queue <> 'deliver')
+    limit max_rows) p;
+end $$;
+comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
+
+create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.fail_overdue();
-  perform keyframe_private.admit_all_waiting();
-  perform keyframe_private.add_submits_after_lost_leases(now(), 10000);
-  if keyframe_private.has_due_task(now()) then
+  perform keyframe_private.add_overdue(max_rows);
+  perform keyframe_private.add_admissions(max_rows);
+  perform keyframe_private.add_lost(max_rows);
+  if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if keyframe_private.has_due_delivery(now()) or exists (select from keyframe_private.lane_arrivals) then -- also those that somebody holds
+  if keyframe_private.has_due_work('{deliver}', now()) then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end $$;
-comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron. Waits for nobody: leaves out what others hold, and rows that raise.';
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
 
 -- supabase/schemas/50_costs/10_run_costs.sql
 
@@ -5516,10 +5481,12 @@ comment on function keyframe_private.note_exhausted is 'Notes the budgets, or th
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
 create function keyframe_private.add_submit(
-  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
+  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null,
+  due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  submit bigint;
   cost constant keyframe_private.run_cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
 begin
   if (cost.most_micros <= released.most_micros and cost.most_charge_micros <= released.most_charge_micros) is not true then
@@ -5529,9 +5496,13 @@ begin
     most_micros, markup, client_id, metrics)
   values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
     cost.markup, p.client_id, (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')))
+  returning id into submit;
+  if p.admitted_at is not null then
+    perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit.due_at, submit, add_submit.failures, reason);
+  end if;
 end $$;
-comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
+comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now, and the work to send it once it is admitted.';
 
 create function keyframe_private.require_spending()
 returns void language plpgsql stable set search_path = '' as $$
@@ -6086,6 +6057,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
+  quick_answers_needed smallint,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -6113,9 +6085,8 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many quick answers in a row (under three seconds) it must give to be sent to as a quick one: 0 for a quick one, five after a slow answer, null before its first answer.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
--- Endpoints by lane. Not only the enabled ones: the planner does not use the statistics of a partial index on an expression.
-create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce(owner_id, id)));
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
@@ -6146,7 +6117,7 @@ begin
   return new;
 end $$;
 
--- Its deliveries belong to its owner and wait in his lane, which a worker may be sending.
+-- Its deliveries belong to its owner.
 create function keyframe_private.refuse_changed_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -6170,7 +6141,10 @@ begin
     new.disabled_at := coalesce(new.disabled_at, now());
     new.disabled_reason := coalesce(new.disabled_reason, 'by_owner');
   end if;
-  new.updated_at := now();
+  if tg_op = 'INSERT' or (new.enabled, new.url, new.description, new.event_types, new.max_in_flight) is distinct from
+    (old.enabled, old.url, old.description, old.event_types, old.max_in_flight) then
+    new.updated_at := now();
+  end if;
   return new;
 end $$;
 
@@ -6220,9 +6194,8 @@ begin
   return null;
 end $$;
 
--- plan_cache_mode: fill_lanes, which calls it for each endpoint, plans its own query for each call; this one keeps its plan.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
-returns text[] language plpgsql stable security definer set search_path = '' set plan_cache_mode = auto as $$
+returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
   -- created_at cannot order two simultaneous rotations; the row without expires_at is the current one.
   return array_remove(array(
@@ -6349,8 +6322,7 @@ create table keyframe.webhook_deliveries (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
--- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Every claim skips the dead entries of that
--- small index: by default vacuum would run after 600,000 of them in three million rows.
+-- Most rows are updated once, and not HOT: their status is in an index. By default vacuum would run after 600,000 of them in three million.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
 comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
@@ -6364,12 +6336,8 @@ comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: pr
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
-comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
+comment on column keyframe.webhook_deliveries.next_attempt_at is 'When its next attempt is due. Defaults to insert time.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- Pending deliveries by endpoint, in the order of the claim. No deduplication: entries of events written together would share a tuple,
--- which is marked dead only when all of them are.
-create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
-  where status = 'pending';
 -- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
@@ -6568,346 +6536,111 @@ begin
 end $$;
 comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 
--- supabase/schemas/60_webhooks/30_lanes.sql
+-- supabase/schemas/60_webhooks/30_queue.sql
 
--- Lanes: an owner's (or a service-wide endpoint's) queue of deliveries, leased as a whole by one worker. Only workers write lanes; others
--- insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
+-- The work of deliver: a row for each delivery that is to be sent. An endpoint is a lane.
 
-create table keyframe_private.lanes (
-  id uuid primary key,
-  due_at timestamptz not null,
-  served_at timestamptz not null default '-infinity',
-  token uuid
--- Each turn of a lane updates it twice, so vacuum must not wait for a fifth of the table.
-) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-comment on table keyframe_private.lanes is 'The queues of deliveries (lanes): one for each owner, one for each service-wide endpoint. A worker leases a lane as a whole.';
-comment on column keyframe_private.lanes.id is 'The owner''s id, or the id of a service-wide endpoint.';
-comment on column keyframe_private.lanes.due_at is 'When a worker may take it, in this order: while it is leased, when the lease ends; infinity when it has nothing to send.';
-comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
-comment on column keyframe_private.lanes.token is 'Names the lease; null when the lane is free.';
-create index lanes_due_at_idx on keyframe_private.lanes (due_at);
+-- The standing of an endpoint is part of its resource: those that are slow leave the quick ones at a host that many share alone.
+create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
+    when endpoint.quick_answers_needed is null then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+end $$;
+comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
--- Insert-only: the writer's transaction may stay open, and holds no row that another writer or a worker needs.
-create table keyframe_private.lane_arrivals (
-  id bigint generated always as identity primary key,
-  lane_id uuid not null
-) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
-comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
-
--- Deliveries come, somebody makes some pending again, or an endpoint is enabled. The owner of a delivery is that of its endpoint.
-create function keyframe_private.record_arrivals()
+-- In the order in which they are due, which is the order in which they are sent. Deliveries come, or somebody makes some pending again.
+create function keyframe_private.add_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if tg_table_name = 'webhook_endpoints' then
-    insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
-  elsif tg_op = 'INSERT' then
-    insert into keyframe_private.lane_arrivals (lane_id)
-    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
-  else -- a recorded attempt is no arrival: its lane is leased
-    insert into keyframe_private.lane_arrivals (lane_id)
-    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending'
-      and n.attempts <= o.attempts;
-  end if;
-  if found then
-    perform keyframe_private.kick_unless_running('deliver');
+  if tg_op = 'INSERT' then
+    perform keyframe_private.add_delivery_work(array(select n from changed_to n where n.status = 'pending'));
+  else -- a recorded attempt is its worker's
+    perform keyframe_private.add_delivery_work(array(
+      select n from changed_to n join changed_from o using (id)
+      where n.status = 'pending' and n.attempts <= o.attempts
+        and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
   end if;
   return null;
 end $$;
 
--- Each lane is looked up once (offset 0), not for each of its arrivals: a hundred thousand of one lane took a call seconds.
-create function keyframe_private.arrivals_aside(at timestamptz)
-returns uuid[] language plpgsql stable set search_path = '' as $$
+create function keyframe_private.add_delivery_work(deliveries keyframe.webhook_deliveries[])
+returns void language plpgsql volatile set search_path = '' as $$
 begin
-  if not keyframe_private.is_any_aside('lane') then
-    return '{}';
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', d.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
+    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
+  from unnest(deliveries) d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
+  order by d.next_attempt_at, d.id;
+  if found then
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
-  return array(
-    select a.lane_id from (select distinct r.lane_id from keyframe_private.lane_arrivals r offset 0) a
-    where keyframe_private.is_set_aside('lane', a.lane_id::text, at));
 end $$;
-comment on function keyframe_private.arrivals_aside is 'The lanes for which something has arrived and that are set aside now.';
+comment on function keyframe_private.add_delivery_work is 'Adds the work of sending deliveries, and kicks deliver.';
 
--- Ordered: a plan for any time would read all lanes. Passes over locked arrivals: a call that waits would return at once, again and again.
-create function keyframe_private.has_due_delivery(at timestamptz)
-returns boolean language sql volatile set search_path = '' as $$
-  select coalesce(
-    (select true from keyframe_private.lane_arrivals a
-      where a.lane_id not in (select unnest(keyframe_private.arrivals_aside(at)))
-      order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l
-      where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at)
-      order by l.due_at limit 1), false)
-$$;
-comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
+-- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+create function keyframe_private.resume_endpoint()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id), new.id,
+    keyframe_private.resource_of(new), 'ready', clock_timestamp());
+  perform keyframe_private.kick_unless_running('deliver');
+  return null;
+end $$;
 
-create function keyframe_private.put_lanes(wanted keyframe_private.lanes[], adds boolean)
+create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  ids constant uuid[] := array(select w.id from unnest(wanted) w);
+  most constant integer := 1000;
+  part constant keyframe.webhook_deliveries[] := array(
+    select d from keyframe.webhook_deliveries d
+    where d.id = any (array(
+      select p.id from keyframe.webhook_deliveries p
+      where p.endpoint_id = held.lane and p.status = 'pending' and p.id > held.subject order by p.id limit most))
+    order by d.id);
 begin
-  if adds then
-    -- In order: two claims that insert the same lanes wait for each other, and do not deadlock.
-    insert into keyframe_private.lanes (id, due_at, served_at, token)
-    select w.id, w.due_at, w.served_at, w.token from unnest(wanted) w order by w.id on conflict do nothing;
+  perform keyframe_private.add_delivery_work(part);
+  if cardinality(part) = most then
+    update keyframe_private.work w set subject = part[most].id, state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else
-    update keyframe_private.lanes l set due_at = w.due_at, served_at = w.served_at, token = w.token
-    from unnest(wanted) w where l.id = w.id and l.id = any (ids); -- looked up one by one
+    delete from keyframe_private.work w where w.id = held.id;
   end if;
 end $$;
-comment on function keyframe_private.put_lanes is 'Inserts or updates lanes.';
+comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint that was enabled again.';
 
--- Like claim_rows. The worker waits for this call. Lanes that cannot be written stay unchanged.
-create function keyframe_private.write_lanes(wanted keyframe_private.lanes[], one_by_one boolean, adds boolean default false)
-returns uuid[] language plpgsql volatile set search_path = '' set lock_timeout = '500ms' as $$
+-- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times as many as may be open,
+-- because a call takes as long as a few requests.
+create function keyframe_private.open_lane(endpoint uuid, resource text)
+returns integer language plpgsql volatile set search_path = '' as $$
 declare
-  lane keyframe_private.lanes;
-  written uuid[] := '{}';
+  receiver keyframe.webhook_endpoints;
+  resource_now text;
+  work_ids bigint[];
 begin
-  if cardinality(wanted) = 0 then
-    return written;
+  if not keyframe_private.take_lock('lane', endpoint, waits => false) then
+    return 0;
   end if;
-  if not one_by_one then
-    begin
-      perform keyframe_private.put_lanes(wanted, adds);
-      written := array(select w.id from unnest(wanted) w);
-    exception when others or assert_failure then
-      one_by_one := true;
-    end;
+  select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
+  resource_now := keyframe_private.resource_of(receiver);
+  if resource_now is distinct from open_lane.resource then
+    work_ids := array(
+      select r.id from keyframe_private.work r
+      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint order by r.id limit 10000);
+    if resource_now is null then
+      delete from keyframe_private.work w where w.id = any (work_ids);
+    else
+      update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
+    end if;
+    return 0;
   end if;
-  if one_by_one then
-    perform set_config('lock_timeout', '20ms', true);
-    foreach lane in array wanted loop
-      exit when keyframe_private.is_out_of_time();
-      begin
-        perform keyframe_private.put_lanes(array[lane], adds);
-        written := written || lane.id;
-      exception when others or query_canceled or assert_failure then
-        perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-        perform keyframe_private.set_aside('lane', lane.id::text, sqlstate, sqlerrm);
-      end;
-    end loop;
-  end if;
-  if keyframe_private.is_any_aside('lane') then
-    perform keyframe_private.forget_aside('{lane}', written::text[]);
-  end if;
-  return written;
+  return case when receiver.failing_since is not null then 1 when receiver.quick_answers_needed = 0 then 4 * receiver.max_in_flight
+      else receiver.max_in_flight end
+    - (select count(*) from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased');
 end $$;
-comment on function keyframe_private.write_lanes is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint may be leased. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
 
--- A leased lane needs nothing: its holder looks for deliveries before it releases the lane, under this lock.
-create function keyframe_private.read_arrivals(at timestamptz, one_by_one boolean, out may_be_more boolean, out tried uuid[])
-language plpgsql volatile set search_path = '' as $$
-declare
-  most constant integer := 5000;
-  aside constant uuid[] := keyframe_private.arrivals_aside(at);
-  arrived bigint[];
-  arrived_for uuid[];
-  wanted keyframe_private.lanes[];
-  written uuid[];
-begin
-  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
-  wanted := array(
-    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes
-      from (select distinct lane_id from keyframe_private.lane_arrivals) a
-    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null
-      and a.lane_id not in (select unnest(aside)) limit most);
-  tried := array(select w.id from unnest(wanted) w);
-  perform keyframe_private.write_lanes(wanted, one_by_one, adds => true);
-  -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
-  select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
-    select a.id, a.lane_id from keyframe_private.lane_arrivals a
-    cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    where a.lane_id not in (select unnest(aside)) order by a.id limit most for update of a skip locked) r;
-  begin
-    delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
-  exception when others or assert_failure then
-    raise warning 'Arrivals could not be deleted: % (%)', sqlerrm, sqlstate;
-    arrived := '{}';
-    arrived_for := '{}';
-  end;
-  -- What somebody holds, or a trigger keeps, cannot be deleted and is read again. So its lanes are made due once a second at most.
-  arrived_for := arrived_for || array(
-    select h.id from (
-      select distinct a.lane_id from keyframe_private.lane_arrivals a
-      where a.lane_id not in (select unnest(aside)) limit most) a
-    cross join lateral (
-      select l.id from keyframe_private.lanes l
-      where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
-  wanted := array(
-    select row(l.id, least(l.due_at, l.served_at, at), l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
-    where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute')); -- leased before the clock was set back
-  written := keyframe_private.write_lanes(wanted, one_by_one);
-  insert into keyframe_private.lane_arrivals (lane_id) select w.id from unnest(wanted) w where w.id <> all (written); -- they arrive again
-  tried := tried || array(select w.id from unnest(wanted) w);
-  may_be_more := coalesce(cardinality(arrived) = most, false);
-end $$;
-comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more, and which lanes it tried to write.';
-
--- supabase/schemas/60_webhooks/40_claims.sql
-
--- Claiming lanes, and what a worker sends of them.
-
--- What a worker says of a lane that it leases. sending: the deliveries that it has. room: how many more it takes of each endpoint; null: of
--- a lane that it has just taken. most: how many more in all. pause_ms: how long the lane rests when it is released.
-create type keyframe_private.leased_lane as (
-  lane_id uuid, token uuid, sending uuid[], room jsonb, most integer, pause_ms integer);
-
--- A lane that is taken brings all that is due up to small_lane, otherwise two: turns are short.
-create type keyframe_private.claim_request as (
-  lanes keyframe_private.leased_lane[], max_lanes integer, small_lane integer, max_bytes integer, lease_seconds integer);
-
--- The endpoints of a lane take turns. The bodies have at most max_bytes, the first of each lane first. plan_cache_mode: a session would keep
--- a plan that was made while the tables were small.
-create function keyframe_private.fill_lanes(lanes keyframe_private.leased_lane[], max_bytes integer, at timestamptz)
-returns table (lane_id uuid, endpoint json) language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
-begin
-  if not exists (select from unnest(lanes) l where l.most > 0) then
-    return; -- planning takes longer than most calls
-  end if;
-  return query
-  with endpoint as (
-    select l.*, e.* from unnest(lanes) l
-    cross join lateral (
-      select w.id as endpoint_id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
-      from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
-      offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
-    where l.most > 0
-  ), due as (
-    select e.*, d.*,
-      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth,
-        count(*) over (partition by e.lane_id) as of_lane
-    from endpoint e
-    cross join lateral (
-      select p.id, p.attempts, p.event_id, p.next_attempt_at,
-        -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
-        row_number() over (order by p.next_attempt_at, p.id rows unbounded preceding) as turn
-      from keyframe.webhook_deliveries p
-      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
-      order by p.next_attempt_at, p.id
-      limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
-  ), chosen as (
-    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.token, d.id rows unbounded preceding) as bytes
-    from due d
-    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
-    where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
-  )
-  select c.lane_id, json_build_object(
-    'lane_id', c.lane_id, 'token', c.token, 'endpoint_id', c.endpoint_id, 'max_open', c.max_open, 'url', c.url,
-    'secrets', keyframe_private.webhook_secrets_of(c.endpoint_id, at),
-    'deliveries', json_agg(json_build_object('id', c.id, 'attempt', c.attempts + 1, 'event_id', c.event_id, 'body', c.body) order by c.nth))
-  from chosen c
-  where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
-  group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
-end $$;
-comment on function keyframe_private.fill_lanes is 'What lanes send next: a row for each endpoint that has something due.';
-
--- Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
-create function keyframe_private.take_lanes(
-  asked keyframe_private.claim_request, at timestamptz, one_by_one boolean,
-  out taken keyframe_private.leased_lane[], out others_wait boolean, out tried uuid[])
-language plpgsql volatile set search_path = '' as $$
-declare
-  wanted keyframe_private.lanes[];
-  written uuid[];
-begin
-  select r.may_be_more, r.tried into others_wait, tried from keyframe_private.read_arrivals(at, one_by_one) r;
-  wanted := array(
-    select row(d.id, at + make_interval(secs => asked.lease_seconds), at, gen_random_uuid())::keyframe_private.lanes
-    from keyframe_private.lanes d
-    where d.due_at <= at and d.id <> all (array(select l.lane_id from unnest(asked.lanes) l))
-      and not keyframe_private.is_set_aside('lane', d.id::text, at)
-    order by d.due_at limit asked.max_lanes for update skip locked);
-  written := keyframe_private.write_lanes(wanted, one_by_one);
-  taken := array(
-    select row(w.id, w.token, '{}', null, asked.small_lane, null)::keyframe_private.leased_lane
-    from unnest(wanted) w where w.id = any (written));
-  others_wait := others_wait or cardinality(wanted) = asked.max_lanes;
-  tried := tried || array(select w.id from unnest(wanted) w);
-end $$;
-comment on function keyframe_private.take_lanes is 'Leases free lanes; returns also whether others wait for a turn, and which lanes it tried to write.';
-
--- Due with their next delivery, behind the lanes that were served before them, not before their pause ends.
-create function keyframe_private.release_lanes(released keyframe_private.leased_lane[], at timestamptz, one_by_one boolean)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.write_lanes(array(
-    select row(l.id, greatest(least(l.served_at, at), at + nullif(r.pause_ms, 0) * interval '1 millisecond', coalesce((
-      select min(d.next_attempt_at) from keyframe.webhook_endpoints e
-      cross join lateral (
-        select p.next_attempt_at from keyframe.webhook_deliveries p
-        where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
-      where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity')), l.served_at, null)::keyframe_private.lanes
-    from keyframe_private.lanes l
-    join unnest(released) r on r.lane_id = l.id
-    where l.id = any (array(select o.lane_id from unnest(released) o))), one_by_one); -- looked up one by one
-end $$;
-comment on function keyframe_private.release_lanes is 'Gives lanes back that this transaction has locked.';
-
--- A lease is written when a third of it has passed.
-create function keyframe_private.renew_lanes(ids uuid[], lease interval, at timestamptz, one_by_one boolean)
-returns uuid[] language plpgsql volatile set search_path = '' as $$
-declare
-  wanted constant keyframe_private.lanes[] := array(
-    select row(l.id, at + lease, l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
-    where l.id = any (ids) and l.due_at < at + lease * 2 / 3);
-  written constant uuid[] := keyframe_private.write_lanes(wanted, one_by_one);
-begin
-  return array(select i.id from unnest(ids) i (id) where i.id = any (written) or i.id <> all (array(select w.id from unnest(wanted) w)));
-end $$;
-comment on function keyframe_private.renew_lanes is 'Renews leases; returns the lanes whose lease holds.';
-
--- What others have locked or is set aside is left as it is: a worker neither keeps nor loses such a lane.
-create function keyframe_private.claim_deliveries(asked keyframe_private.claim_request, at timestamptz, one_by_one boolean)
-returns json language plpgsql volatile set search_path = '' as $$
-declare
-  lease constant interval := make_interval(secs => asked.lease_seconds);
-  asked_ids constant uuid[] := array(select l.lane_id from unnest(asked.lanes) l);
-  any_aside constant boolean := keyframe_private.is_any_aside('lane');
-  -- Looked up one by one: many others may be set aside.
-  aside constant uuid[] := array(select i from unnest(asked_ids) i where any_aside and keyframe_private.is_set_aside('lane', i::text, at));
-  own keyframe_private.leased_lane[];
-  taken keyframe_private.leased_lane[] := '{}';
-  others_wait boolean := false;
-  tried uuid[] := '{}';
-  endpoints json;
-  kept uuid[]; -- the worker has something of them: deliveries to send, or that it is sending
-begin
-  -- Locks those that are still the worker's before any query for deliveries, which then sees all arrivals that others have read. With
-  -- `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
-  own := array(
-    select a from keyframe_private.lanes l join unnest(asked.lanes) a on a.lane_id = l.id and a.token = l.token
-    where l.id = any (asked_ids) and l.id <> all (aside) for update of l skip locked);
-  if asked.max_lanes > 0 then
-    select t.* into taken, others_wait, tried from keyframe_private.take_lanes(asked, at, one_by_one) t;
-  end if;
-
-  -- Those it had before get nothing while others wait.
-  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
-  from keyframe_private.fill_lanes(case when others_wait then taken else taken || own end, asked.max_bytes, at) f;
-  own := own || taken;
-  kept := kept || array(select o.lane_id from unnest(own) o where o.sending <> '{}');
-  perform keyframe_private.release_lanes(array(select o from unnest(own) o where o.lane_id <> all (kept)), at, one_by_one);
-  kept := keyframe_private.renew_lanes(kept, lease, at, one_by_one);
-
-  return json_build_object(
-    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
-    'set_aside', (
-      select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
-      from (select distinct t from unnest(asked_ids || tried) t where t <> all (aside)) t
-      cross join lateral (
-        select a.* from keyframe_private.set_aside a where a.kind = 'lane' and a.subject = t.t::text and a.next_try_at > at offset 0) s),
-    'lost', array(
-      select a.lane_id from unnest(asked.lanes) a
-      where (select l.token = a.token from keyframe_private.lanes l where l.id = a.lane_id) is not true),
-    'max_open', (
-      select coalesce(json_object_agg(e.id, case when e.failing_since is null then e.max_in_flight else 1 end), '{}')
-      from keyframe.webhook_endpoints e
-      where e.enabled and e.id = any (array(select jsonb_object_keys(a.room)::uuid from unnest(asked.lanes) a))));
-end $$;
-comment on function keyframe_private.claim_deliveries is 'Claims deliveries for one worker: releases its lanes without any, renews its others, and takes free ones.';
-
--- supabase/schemas/60_webhooks/50_recording.sql
+-- supabase/schemas/60_webhooks/40_sending.sql
 
 -- Recording the results of requests in batches, and scheduling retries.
 
@@ -6925,18 +6658,19 @@ $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
 
 -- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
--- plan_cache_mode: as fill_lanes.
+-- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns integer language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
+returns uuid[] language plpgsql volatile
+  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
-  recorded integer;
+  recorded uuid[];
 begin
   with judged as (
-    select d.id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
+    select d.id, r.work_id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error,
       case when not v.delivered then
         keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, at) end as next_at
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset(results) as r (id uuid, work_id bigint, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
@@ -6950,141 +6684,143 @@ begin
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
+  ), finished as (
+    delete from keyframe_private.work w where w.id = any (array(select j.work_id from judged j where j.next_at is null))
+  ), retried as (
+    update keyframe_private.work w
+    set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null, failures = least(w.failures + 1, 1000000),
+        last_error = j.error
+    from judged j where j.next_at is not null and w.id = j.work_id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
   ), endpoints as (
-    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone from judged j group by 1
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone,
+      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as answers
+    from judged j group by 1
   ), switched as (
     update keyframe.webhook_endpoints e
     set failing_since = case when not o.delivered then coalesce(e.failing_since, at) end,
         enabled = e.enabled and o.reason is null,
         disabled_reason = coalesce(e.disabled_reason, o.reason),
-        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then at end)
+        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then at end),
+        quick_answers_needed = o.quick_answers_needed
     from endpoints r
     cross join lateral (
-      select w.id, r.delivered, v.reason
+      select w.id, r.delivered, v.reason, v.quick_answers_needed
       from keyframe.webhook_endpoints w
       cross join lateral (select case
         when r.gone then 'gone'
         when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
-      end as reason) v
-      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null))
+        end as reason,
+        case when r.is_slow then 5 else greatest(0, coalesce(w.quick_answers_needed, 0) - r.answers) end as quick_answers_needed) v
+      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null)
+        or w.quick_answers_needed is distinct from v.quick_answers_needed)
       for no key update of w skip locked) o -- looked up one by one, not all of them read
     where e.id = o.id
   )
-  select count(*) into recorded from judged;
+  select coalesce(array_agg(j.id), '{}') into recorded from judged j;
   return recorded;
 end $$;
-comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
+comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked, with what becomes of their work; returns which.';
 
--- A lock keeps back only its endpoint; a delivery that raises, or takes all the time, only itself: it is set aside. `unrecorded`:
--- [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked.
-create function keyframe_private.record_attempts(
-  results jsonb, at timestamptz, one_by_one boolean, out recorded integer, out unrecorded jsonb)
-language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
+-- The endpoints with what is sent to them, in order, of at most max_bytes. What is not due, or leased twice, is dropped.
+create function keyframe_private.describe_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-  any_aside constant boolean := keyframe_private.is_any_aside('delivery');
-  failed jsonb := '{}';
-  part jsonb;
-  parts jsonb[];
+  held keyframe_private.work;
+  sent bigint[];
+  too_large bigint[];
+  endpoints jsonb;
 begin
-  recorded := 0;
-  part := results;
-  if any_aside then
-    part := (
-      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r
-        where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
-  end if;
-  parts := case when one_by_one then array(select jsonb_build_array(r) from jsonb_array_elements(part) r) else array[part] end;
-  while cardinality(parts) > 0 and not keyframe_private.is_out_of_time() loop
-    part := parts[1];
-    parts := parts[2:];
-    begin
-      recorded := recorded + keyframe_private.record_results(part, at);
-      if any_aside then
-        perform keyframe_private.forget_aside('{delivery}', array(select r ->> 'id' from jsonb_array_elements(part) r));
-      end if;
-    exception when others or query_canceled or assert_failure then
-      if sqlstate = '57014' and (not keyframe_private.is_out_of_time() or jsonb_array_length(part) > 1) then
-        raise; -- the worker gives them again, one by one
-      end if;
-      perform set_config('lock_timeout', '2ms', true);
-      if (select count(distinct r ->> 'endpoint_id') > 1 from jsonb_array_elements(part) r) then
-        parts := parts || array(select jsonb_agg(r) from jsonb_array_elements(part) r group by r -> 'endpoint_id');
-      elsif jsonb_array_length(part) > 1 and not keyframe_private.is_lock_wait(sqlstate) then
-        parts := parts || array(select jsonb_build_array(r) from jsonb_array_elements(part) r);
-      else
-        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
-        if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.set_aside('delivery', part #>> '{0,id}', sqlstate, sqlerrm);
-        end if;
-      end if;
-    end;
+  for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
+    perform keyframe_private.resume_deliveries(held);
   end loop;
-  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id,
-    'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
-  into unrecorded
-  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer,
-    endpoint_id text)
-  join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
+  with due as materialized (
+    select l.id as work_id, l.lane, l.place, d.id, d.attempts, d.event_id, v.body,
+      sum(octet_length(v.body)) over (order by l.place rows unbounded preceding) as bytes
+    from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
+      failures, last_error, place)
+    join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending' and d.next_attempt_at <= at
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    where l.kind = 'deliver' and not exists (
+      select from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
+        and (o.id < l.id or o.lease_token <> l.lease_token))
+  ), fitting as (
+    select d.* from due d where d.bytes <= max_bytes or d.bytes = octet_length(d.body) -- one in any case
+  ), by_endpoint as (
+    select f.lane, jsonb_build_object(
+      'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,
+      'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', f.deliveries) as endpoint
+    from (
+      select f.lane, jsonb_agg(jsonb_build_object(
+        'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.place) as deliveries
+      from fitting f group by f.lane) f
+    join keyframe.webhook_endpoints e on e.id = f.lane
+  )
+  select coalesce((select jsonb_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
+    array(select d.work_id from due d except select f.work_id from fitting f)
+  into endpoints, sent, too_large;
+  perform keyframe_private.give_back(too_large);
+  delete from keyframe_private.work w where w.id = any (array(
+    select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent) and l.id <> all (too_large)));
+  return endpoints;
 end $$;
-comment on function keyframe_private.record_attempts is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
+comment on function keyframe_private.describe_deliveries is 'What a worker needs to send what it has leased.';
 
--- claim: a keyframe_private.claim_request. heartbeat_ms null: the worker does not claim again. one_by_one: after a call that failed. The time
--- limit is below the worker's own, so that what it sets aside is committed. A claim that fails leaves recorded what is recorded.
+create function keyframe_private.give_back(work_ids bigint[])
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
+  where w.id = any (work_ids) and w.state = 'leased';
+end $$;
+comment on function keyframe_private.give_back is 'Gives leased deliveries back that were not sent.';
+
+-- returned: leased work that is not sent after all. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, claim jsonb, heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}',
-  at timestamptz default now(), one_by_one boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
+  results jsonb, worker uuid, max_rows integer, returned bigint[] default '{}', max_bytes integer default 2000000,
+  heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
+  at timestamptz default now())
+returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
-  asked keyframe_private.claim_request;
-  recorded integer := 0;
-  unrecorded jsonb := '[]';
-  done uuid[] := '{}';
-  claimed json;
-  claim_error text;
+  recorded uuid[] := '{}';
+  found_work record;
+  endpoints jsonb := '[]';
+  is_more boolean := false;
 begin
   if results = '[]' then
-    -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
+    -- The commit does not wait for the disk: what was leased shortly before a crash is leased again.
     perform set_config('synchronous_commit', 'off', true);
-    perform keyframe_private.wait_for_due('deliver', wait_ms);
+    perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at, one_by_one) r;
-    -- What is recorded is no longer being sent.
-    done := array(
-      select (r ->> 'id')::uuid from jsonb_array_elements(results) r except select (u ->> 'id')::uuid from jsonb_array_elements(unrecorded) u);
+    recorded := keyframe_private.record_results(results, at);
   end if;
-  begin
-    if keyframe_private.is_out_of_time() then
-      raise query_canceled;
-    end if;
-    if heartbeat_ms is not null then
-      perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
-    end if;
-    asked := jsonb_populate_record(row('{}', 0, 8, 2000000, 10)::keyframe_private.claim_request, claim);
-    asked.lanes := array(
-      select row(l.lane_id, l.token, array(select s from unnest(l.sending) s where s <> all (done)), l.room, l.most,
-        l.pause_ms)::keyframe_private.leased_lane
-      from unnest(asked.lanes) l);
-    claimed := keyframe_private.claim_deliveries(asked, at, one_by_one);
-    -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
-    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
-      perform keyframe_private.kick_unless_running('deliver');
-    end if;
-  exception when others or query_canceled or assert_failure then
-    perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-    raise warning 'No deliveries could be claimed: %', sqlerrm;
-    claim_error := sqlstate;
-  end;
-  return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claimed, 'claim_error', claim_error);
+  if returned <> '{}' then
+    perform keyframe_private.give_back(returned);
+  end if;
+  if heartbeat_ms is not null then
+    perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
+  end if;
+  if max_rows > 0 then
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker, interval '30 seconds', max_rows, at,
+      coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+    cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
+    is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
+    endpoints := keyframe_private.describe_deliveries(found_work.leased, max_bytes, at);
+  elsif coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
+    perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one
+  end if;
+  return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', array(
+    select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
+    where r.id <> all (recorded)));
 end $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: deliveries that somebody holds; the worker gives their results again.';
 
--- supabase/schemas/60_webhooks/60_api.sql
+-- supabase/schemas/60_webhooks/50_api.sql
 
 -- Functions that api calls for webhook endpoints.
 
@@ -7472,26 +7208,32 @@ comment on function keyframe.admit_upload is 'Counts an upload of the caller and
 
 -- Files that no row names are removed by `generate`, through Storage.
 
--- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each claim must skip the dead entries until it runs.
+-- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each task must skip the dead entries until it runs.
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
-  due_at timestamptz not null default now(),
-  lease_token uuid,
-  failures integer not null default 0,
   owner_id uuid not null default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  failures integer not null default 0,
+  removed_by bigint,
+  created_at timestamptz not null default now(),
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
-comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
+comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day. Their work is a row of each owner.';
 comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
 comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
-comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
-comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
+comment on column keyframe_private.file_removals.owner_id is 'Whose file it was. All f, its default: nobody''s.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
-comment on column keyframe_private.file_removals.owner_id is 'Whose file it was: owners take turns. All f, its default: nobody''s, which take turns too.';
-create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
-create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, due_at);
-create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
+comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
+comment on column keyframe_private.file_removals.created_at is 'When it was listed.';
+create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
+
+-- Always another row: one that is in the queue may be read before this transaction commits.
+create function keyframe_private.add_removal_work()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_work('ask', 'remove', o.owner_id, o.owner_id, 'remove') from (select distinct a.owner_id from added a) o;
+  return null;
+end $$;
 
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
@@ -7510,28 +7252,29 @@ begin
 end $$;
 comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
 
-create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
-returns void language sql volatile set search_path = '' as $$
-  insert into keyframe_private.file_removals (bucket, name, owner_id, due_at)
-  select 'keyframe-outputs', name, prediction.owner_id, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
-  from keyframe_private.output_names(prediction) as name
-  on conflict do nothing
-$$;
-comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
-
-create function keyframe_private.remove_partial_output()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
+create function keyframe_private.remove_partial_output(prediction uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  written keyframe.predictions;
 begin
-  perform keyframe_private.queue_partial_output(old);
-  return null;
+  select p.* into written from keyframe.predictions p where p.id = prediction;
+  if not found then
+    select s.prediction_id, s.owner_id, s.project_id, 'canceled' into written.id, written.owner_id, written.project_id, written.status
+    from keyframe_private.provider_submits s where s.prediction_id = prediction limit 1;
+  end if;
+  if written.status in ('failed', 'canceled') then
+    insert into keyframe_private.file_removals (bucket, name, owner_id)
+    select 'keyframe-outputs', name, written.owner_id from keyframe_private.output_names(written) as name
+    on conflict do nothing;
+  end if;
 end $$;
+comment on function keyframe_private.remove_partial_output is 'Lists what a store may have written of a prediction that ended without its output.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
 begin
-  perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'keyframe-outputs', d.output_path, d.owner_id from deleted d where d.output_path is not null
   on conflict do nothing;
@@ -7548,10 +7291,6 @@ begin
   cross join lateral keyframe_private.images_of(d.input) as image
   where image.path is not null and not keyframe_private.is_reference_used(image.path)
   on conflict do nothing;
-
-  if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
-    perform keyframe_private.kick_unless_running('generate');
-  end if;
   return null;
 end $$;
 
@@ -7575,7 +7314,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.take_lock('references', owner);
-  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
+  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.removed_by is null;
   perform keyframe_private.raise_if(
     exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
     'This image is being removed because nothing used it. Upload it again.');
@@ -7595,90 +7334,52 @@ begin
   return new;
 end $$;
 
--- Walks the index from owner to owner: one probe each, however many files they have.
-create function keyframe_private.owners_removing(start uuid, at timestamptz, most integer)
-returns setof uuid language plpgsql stable set search_path = '' as $$
+create function keyframe_worker.begin_removal(work_id bigint, lease_token uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  owner uuid := start;
-  due timestamptz;
-begin
-  for walked in 1 .. most loop
-    select r.owner_id, r.due_at into owner, due from keyframe_private.file_removals r
-    where r.owner_id > owner order by r.owner_id, r.due_at limit 1;
-    exit when not found;
-    if due <= at then
-      return next owner;
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.owners_removing is 'Owners from an id upwards with a file to remove now.';
-
--- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down. A hundred owners share it,
--- from a random one on, with the one who has waited longest.
-create function keyframe_private.choose_removals(at timestamptz)
-returns text[] language plpgsql volatile set search_path = '' as $$
-declare
-  owners uuid[];
-begin
-  owners := array(
-    select r.owner_id from keyframe_private.file_removals r
-    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1);
-  if owners = '{}' or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
-    return '{}';
-  end if;
-  owners := array(
-    select unnest(owners)
-    union select keyframe_private.owners_removing('00000000-0000-0000-0000-000000000000', at, 50)
-    union select keyframe_private.owners_removing(gen_random_uuid(), at, 50));
-  return array(
-    select f.path from unnest(owners) o (id)
-    cross join lateral (
-      select r.bucket || '/' || r.name as path from keyframe_private.file_removals r
-      where r.owner_id = o.id and r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
-      order by r.due_at limit greatest(1, 100 / cardinality(owners)) for update skip locked) f
-    limit 100);
-end $$;
-comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
-
-create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
-declare
-  leased jsonb;
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  files jsonb;
 begin
   with due as (
     select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
-    from unnest(files) f (path)
-    join keyframe_private.file_removals r on r.bucket = split_part(f.path, '/', 1) and r.name = substr(f.path, strpos(f.path, '/') + 1)
+    from keyframe_private.file_removals r
+    where r.owner_id = held.subject and (r.removed_by is null or not exists (
+      select from keyframe_private.work w where w.id = r.removed_by and w.id <> held.id and w.state = 'leased'))
+    order by r.failures, r.bucket, r.name limit 100 for update skip locked
   ), kept as (
     delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
-  ), leased as (
-    update keyframe_private.file_removals r
-    set lease_token = lease, due_at = now() + make_interval(secs => lease_seconds)
-    from due
-    where not due.is_needed and r.bucket = due.bucket and r.name = due.name
+  ), begun as (
+    update keyframe_private.file_removals r set removed_by = held.id
+    from due where not due.is_needed and r.bucket = due.bucket and r.name = due.name
     returning r.bucket, r.name
   )
-  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into leased from leased l;
-  return case when leased is not null then
-    array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
+  select jsonb_agg(jsonb_build_object('bucket', b.bucket, 'name', b.name) order by b.bucket, b.name) into files from begun b;
+  if files is null then
+    perform keyframe_private.finish_work(held);
+  end if;
+  return files;
 end $$;
-comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task, except files that are used again.';
+comment on function keyframe_worker.begin_removal is 'The next files of an owner to remove, at most 100: [{ bucket, name }]. Null: there are none. Leaves out files that are used again.';
 
-create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
-returns integer language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+create function keyframe_worker.record_files_removed(work_id bigint, lease_token uuid, refused jsonb default '[]')
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  counted integer;
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
   update keyframe_private.file_removals r
-  set lease_token = null, failures = r.failures + 1, due_at = now() + keyframe_private.retry_delay(r.failures + 1)
+  set removed_by = null, failures = r.failures + 1
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
-  where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
-
-  delete from keyframe_private.file_removals r where r.lease_token = record_files_removed.lease_token;
-  get diagnostics counted = row_count;
-  return counted;
+  where r.removed_by = work_id and r.bucket = f.bucket and r.name = f.name;
+  delete from keyframe_private.file_removals r where r.removed_by = work_id and r.owner_id = held.subject;
+  if refused <> '[]' then
+    perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, 'not_removed');
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then
+    perform keyframe_private.reschedule(held, now(), 0, null);
+  else
+    perform keyframe_private.finish_work(held);
+  end if;
 end $$;
-comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done. `refused`: a list of {bucket, name}.';
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
 -- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
@@ -7798,6 +7499,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
     ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
+    ('keyframe-add-lost-deliveries', '53 * * * *', 'select keyframe_private.add_lost_deliveries()', interval '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
     ('keyframe-prune-cron', '17 * * * *',
       'delete from cron.job_run_details d using cron.job j
@@ -7847,7 +7549,7 @@ begin
       writes := 'read_only';
     else
       -- What a write would lock, without a write.
-      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.lane_arrivals,
+      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.work,
         keyframe_private.provider_submits, keyframe_private.idempotency_keys, keyframe_private.rate_buckets, keyframe_private.kicks in row exclusive mode;
       lock table auth.users in row share mode;
       lock table keyframe.models, keyframe.step_defaults, keyframe.webhook_endpoints in access share mode;
@@ -7931,75 +7633,60 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
+-- What a worker could take now, counted up to 10,000.
+create function keyframe_private.due_work()
+returns setof keyframe_private.work language sql stable set search_path = '' as $$
+  (select w.* from keyframe_private.work w where w.state = 'ready' order by w.queue, w.resource, w.lane, w.id limit 10000)
+  union all
+  select s.* from unnest('{ask,copy,deliver}'::text[]) q
+  cross join lateral (
+    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) s
+$$;
+comment on function keyframe_private.due_work is 'Work that is due and that no worker has.';
+
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  with active as materialized (
-    select o.status, o.retry_reason, o.next_attempt_at, o.owner_id, o.model from keyframe.predictions o
-    where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000
-  )
-  select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
-    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c),
+  select to_jsonb(a) || to_jsonb(d) || to_jsonb(w) || jsonb_build_object(
+    'retrying', (
+      select count(*) from (
+        select from keyframe_private.work r where r.queue in ('ask', 'copy') and r.state = 'scheduled' and r.failures > 0 limit 10000) r),
+    'runsToCancel', (
+      select count(*) from (select from keyframe_private.work c where c.queue = 'ask' and c.kind = 'cancel' limit 10000) c),
     'largest', (
       select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
       from (
-        select d.owner_id as "ownerId", mode() within group (order by d.model) as subject, count(*) as count, sum(count(*)) over () as "of"
-        from active d where d.next_attempt_at <= now() group by d.owner_id order by count desc limit 3) l))
+        select u.owner_id as "ownerId", mode() within group (order by p.model) as subject, count(*) as count, sum(count(*)) over () as "of"
+        from keyframe_private.due_work() u join keyframe.predictions p on p.id = u.subject
+        where u.kind in ('submit', 'poll', 'store') group by u.owner_id order by count desc limit 3) l))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
-      count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing,
-      count(*) filter (where p.retry_reason is not null) as retrying,
-      count(*) filter (where p.next_attempt_at <= now()) as due,
-      keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
-    from active p
+      count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing
+    from (select o.status from keyframe.predictions o where o.admitted_at is not null and o.completed_at is null limit 10000) p
   ) a
+  cross join (
+    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
+    from keyframe_private.due_work() u where u.kind in ('submit', 'poll', 'store')
+  ) d
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
   ) w
 $$;
-comment on function keyframe_private.prediction_figures is 'The figures of active predictions, for health and metrics.';
+comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
-create function keyframe_private.lanes_to_serve()
-returns table (id uuid, waits_since timestamptz) language sql stable set search_path = '' as $$
-  select l.id, case when l.token is null or l.due_at <= now() then l.served_at end
-  from (
-    (select o.id from keyframe_private.lanes o where o.due_at <= now() + interval '2 minutes' order by o.due_at limit 1000)
-    union (select a.lane_id from (select r.lane_id from keyframe_private.lane_arrivals r order by r.id limit 1000) a)) c (id)
-  join keyframe_private.lanes l on l.id = c.id
-  union all
-  select a.lane_id, '-infinity'
-  from (select distinct r.lane_id from (select o.lane_id from keyframe_private.lane_arrivals o order by o.id limit 1000) r) a
-  where not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
-$$;
-comment on function keyframe_private.lanes_to_serve is 'Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.';
-
--- Delivery: since its lane's last turn. Slot: a prediction waits although its owner has a free one.
+-- Delivery: of endpoints to which nothing is being sent; the others wait for their own receiver. Slot: a prediction waits although its owner
+-- has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
-    'submit', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'queued')),
-    'poll', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status in ('starting', 'processing'))),
-    'store', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'storing')),
-    'cancel', (
-      select keyframe_private.seconds_since(s.cancel_due_at) from keyframe_private.provider_submits s
-      where s.cancel_due_at <= now() order by s.cancel_due_at limit 1),
-    'search', (
-      select keyframe_private.seconds_since(s.search_due_at) from keyframe_private.provider_submits s
-      where s.search_due_at <= now() order by s.search_due_at limit 1),
-    'remove', (
-      select keyframe_private.seconds_since(r.due_at) from keyframe_private.file_removals r
-      where r.due_at <= now() order by r.due_at limit 1),
-    'delivery', (
-      select keyframe_private.seconds_since(min(greatest(d.next_attempt_at, l.waits_since)))
-      from keyframe_private.lanes_to_serve() l
-      cross join lateral (
-        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
-      cross join lateral (
-        select o.next_attempt_at from keyframe.webhook_deliveries o
-        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 1) d
-      where l.waits_since is not null),
+    'submit', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'submit')),
+    'poll', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'poll')),
+    'store', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'store')),
+    'cancel', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'cancel')),
+    'search', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'search')),
+    'remove', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'remove')),
+    'delivery', keyframe_private.seconds_since(min(u.due_at) filter (where u.queue = 'deliver')),
     'slot', (
       select keyframe_private.seconds_since(min(o.oldest))
       from keyframe_private.settings s
@@ -8011,27 +7698,49 @@ returns jsonb language sql stable set search_path = '' as $$
         where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
       where not s.spending_stopped and s.max_active_per_owner > (
         select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
-  from (
-    select o.status, o.next_attempt_at from keyframe.predictions o
-    where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
+  from keyframe_private.due_work() u
+  where u.queue <> 'deliver' or not exists (
+    select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
 $$;
-comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due, among the first thousand.';
+comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Pending deliveries, counted up to 10,000; what is due is read from the lanes in which something may be due.
+-- Work that the database could not record several times in a row, and rows that pruning cannot delete.
+create function keyframe_private.aside_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with failing as (
+    (select w.kind, w.subject::text, w.last_error as code, 'The log of keyframe-generate names the call.' as reason, w.failures, null::timestamptz as since
+     from keyframe_private.work w
+     where w.queue in ('ask', 'copy') and w.failures >= 3 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
+    union all
+    (select 'prune', u.subject, u.code, u.reason, u.failures, u.since
+     from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
+  )
+  select jsonb_build_object(
+    'count', (select count(*) from failing),
+    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
+    'oldest', (
+      select jsonb_build_object('kind', f.kind, 'subject', f.subject, 'code', f.code, 'reason', f.reason, 'failures', f.failures,
+        'seconds', keyframe_private.seconds_since(f.since))
+      from failing f order by f.failures desc limit 1))
+$$;
+comment on function keyframe_private.aside_figures is 'Rows that fail, for health and metrics.';
+
+-- Pending deliveries, counted up to 10,000.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with counted as materialized (
-    select e.id, e.owner_id, e.enabled, p.pending
-    from (
-      select d.endpoint_id, count(*) as pending
-      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
-      group by d.endpoint_id) p
-    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+    select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
+    from (select o.lane from keyframe_private.work o where o.queue = 'deliver' limit 10000) w
+    join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
+    group by w.lane
   )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
-    'sending', (
-      select coalesce(round(sum(keyframe_private.read_figure(w.report, 'openRequests'))), 0) from keyframe_private.worker_heartbeats w
-      where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
+    'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
+    'paused', (
+      select count(*) from (
+        select from keyframe.webhook_endpoints e
+        cross join lateral (select from keyframe.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' limit 10000) d
+        where not e.enabled limit 10000) p),
     'endpointsSwitchedOff', (
       select count(*) from (
         select from keyframe.webhook_endpoints e
@@ -8045,26 +7754,18 @@ returns jsonb language sql stable set search_path = '' as $$
       where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as paused,
+    select coalesce(sum(p.pending), 0) as pending,
       (
         select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
         from (
-          select q.owner_id as "ownerId", (array_agg(q.id order by q.pending desc))[1] as subject, sum(q.pending) as count,
+          select q.owner_id as "ownerId", (array_agg(q.lane order by q.pending desc))[1] as subject, sum(q.pending) as count,
             sum(sum(q.pending)) over () as "of"
-          from counted q where q.enabled group by q.owner_id order by count desc limit 3) l) as largest
+          from counted q group by q.owner_id order by count desc limit 3) l) as largest
     from counted p
   ) c
   cross join (
-    select count(*) as due, keyframe_private.seconds_since(min(d.next_attempt_at)) as "oldestDueSeconds"
-    from (
-      select d.next_attempt_at
-      from keyframe_private.lanes_to_serve() l
-      cross join lateral (
-        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
-      cross join lateral (
-        select o.next_attempt_at from keyframe.webhook_deliveries o
-        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 10000) d
-      limit 10000) d
+    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
+    from keyframe_private.due_work() u where u.queue = 'deliver'
   ) o
   cross join (
     select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
@@ -8088,9 +7789,9 @@ comment on function keyframe_private.event_figures is 'Events of the last five m
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
-    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
-  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
+    'pending', count(*), 'due', count(*) filter (where r.failures = 0), 'failing', count(*) filter (where r.failures > 0),
+    'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
+  from (select f.created_at, f.failures from keyframe_private.file_removals f limit 10000) r
 $$;
 comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 
@@ -8196,36 +7897,35 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kick_figures is 'The last kick of each worker: when it was made, its outcome, and how long until the worker claimed.';
 
--- A report may be broken: what cannot be read is left out. Its places: {of, open, slow: [{name, open, of}]}; null when it reports none.
+-- A report may be broken: what cannot be read is left out. Slow: work that was leased more than 10 s ago, of deliver more than 3 s.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
+  with leased as materialized (
+    select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker, w.resource,
+      w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
+    from keyframe_private.work w where w.queue = any ('{ask,copy,deliver}') and w.state = 'leased'
+  )
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
     'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
-    'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
-    'places', (
-      select jsonb_build_object('of', round(p.of), 'open', round(p.open), 'slow', (
-        select coalesce(jsonb_agg(
-          jsonb_build_object('name', left(s.name, 200), 'open', round(s.open), 'of', round(s.of)) order by s.nth), '[]')
-        from (
-          select c.nth, case when jsonb_typeof(c.cause -> 'name') = 'string' then c.cause ->> 'name' end as name,
-            keyframe_private.read_figure(c.cause, 'open') as open, keyframe_private.read_figure(c.cause, 'of') as of
-          from jsonb_array_elements(p.slow) with ordinality c (cause, nth) where c.nth <= 5) s
-        where s.name is not null and s.open is not null and s.of is not null))
-      from (
-        select keyframe_private.read_figure(w.report -> 'places', 'of') as of, keyframe_private.read_figure(w.report -> 'places', 'open') as open,
-          case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then w.report -> 'places' -> 'slow' end as slow) p
-      where p.of is not null and p.open is not null and p.slow is not null),
+    'slowRequests', (select count(*) from leased l where l.name = f.name and l.is_slow),
+    'places', jsonb_build_object(
+      'of', f.places * (select greatest(1, count(distinct l.worker)) from leased l where l.name = f.name),
+      'open', (select count(*) from leased l where l.name = f.name),
+      'slow', (
+        select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker) as of
+          from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = f.name and k.acknowledged_at is null and k.error is null),
     'slowestKickSeconds', (
       select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
       where k.function_name = f.name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null)))
-  from (values ('generate'), ('deliver')) f (name) left join keyframe_private.worker_heartbeats w on w.function_name = f.name
+  from (values ('generate', 132), ('deliver', 440)) f (name, places) left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
-comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, its last report.';
+comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, what it does.';
 
 -- Follows who waits for whom: from sessions that have waited for a second, have locked a table of ours against writers for `locked_for`, or
 -- have held rows of ours for `held_for`. At most five, those that block most first. A role that may not see others' sessions sees none.
@@ -8382,39 +8082,44 @@ comment on function keyframe_private.setting_figures is 'What an installation ne
 -- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
 -- the tables.
 
--- Both halves read active rows only, through the partial indexes of the queue.
+-- Both halves read active rows only, through partial indexes.
 create view keyframe_private.admin_queue with (security_invoker = true) as
 select
   p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
   case
-    when p.lease_token is not null and p.next_attempt_at > now() then 'worked_on'
-    when p.lease_token is not null then 'lease_ran_out'
-    when p.next_attempt_at <= now() then 'due'
-    when p.retry_reason is not null then 'backing_off'
+    when w.state = 'leased' and w.due_at > now() then 'worked_on'
+    when w.state = 'leased' then 'lease_expired'
+    when w.due_at <= now() then 'due'
+    when w.last_error is not null then 'backing_off'
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
   null::bigint as queue_position,
-  p.attempt, p.failures, p.retry_reason,
-  case when p.lease_token is not null then p.next_attempt_at end as leased_until,
-  p.next_attempt_at, p.deadline_at, p.provider_prediction_id
+  p.attempt, w.failures, w.last_error,
+  case when w.state = 'leased' then w.due_at end as leased_until,
+  w.due_at, p.deadline_at, p.provider_prediction_id
 from keyframe.predictions p
+left join lateral (
+  select o.* from keyframe_private.work o
+  where o.subject = p.id and o.queue <> 'deliver' and o.kind = case p.status
+    when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end
+  order by o.state desc, o.due_at limit 1) w on true
 where p.admitted_at is not null and p.completed_at is null
 union all
 select
   p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
   now() - p.created_at,
   row_number() over (partition by p.owner_id order by p.created_at, p.id),
-  p.attempt, p.failures, p.retry_reason, null, null, null, null
+  p.attempt, null, null, null, null, null, null
 from keyframe.predictions p
 where p.admitted_at is null and p.status = 'queued';
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
 comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
-comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
+comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
 
 -- Reads the counts in webhook_hours, and the index of pending deliveries.
@@ -8505,7 +8210,44 @@ comment on column keyframe_private.admin_balances.held_usd is 'What is reserved 
 
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
--- A row that fails is set aside; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
+create table keyframe_private.unpruned (
+  subject text primary key,
+  code text not null,
+  reason text not null,
+  failures integer not null default 1,
+  since timestamptz not null default now(),
+  next_try_at timestamptz not null
+);
+comment on table keyframe_private.unpruned is 'Rows that pruning leaves out until next_try_at, because an error was raised when they were to be deleted or merged. Empty in a healthy service.';
+comment on column keyframe_private.unpruned.subject is 'What was to be done, the table and the row''s key.';
+comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it took all the time of the job.';
+comment on column keyframe_private.unpruned.reason is 'The message of the last error.';
+comment on column keyframe_private.unpruned.failures is 'How often in a row.';
+comment on column keyframe_private.unpruned.since is 'When it first failed.';
+comment on column keyframe_private.unpruned.next_try_at is 'When it is tried again.';
+create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
+
+-- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
+create function keyframe_private.is_unpruned(subject text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
+end $$;
+comment on function keyframe_private.is_unpruned is 'Whether pruning leaves a row out for now.';
+
+create function keyframe_private.note_unpruned(subject text, code text, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  raise warning 'Not pruned: %: % (%)', subject, reason, code;
+  insert into keyframe_private.unpruned as u (subject, code, reason, next_try_at)
+  values (note_unpruned.subject, note_unpruned.code, left(note_unpruned.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
+  on conflict on constraint unpruned_pkey do update
+    set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
+      next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
+end $$;
+comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
+
+-- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
 -- rows took all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
@@ -8516,7 +8258,7 @@ declare
   first integer := 1;
   size integer;
   one_by_one constant boolean := exists (
-    select from keyframe_private.set_aside a where a.kind = 'prune' and a.subject = part and a.code = '57014');
+    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
 begin
   if keyframe_private.is_out_of_time() then
     return; -- what was done before has used it up
@@ -8529,30 +8271,28 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      if keyframe_private.is_any_aside('prune') then
-        perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
-      end if;
+      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
       perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-      perform keyframe_private.set_aside('prune', case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
       if size > 1 then
         size := size / 2;
       else
         if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.set_aside('prune', subjects[first], sqlstate, sqlerrm);
+          perform keyframe_private.note_unpruned(subjects[first], sqlstate, sqlerrm);
         end if;
         first := first + 1;
       end if;
       exit when clock_timestamp() > ends;
     end;
   end loop;
-  perform keyframe_private.forget_aside('{prune}', array[part]);
+  delete from keyframe_private.unpruned u where u.subject = part;
 exception when others then
-  perform keyframe_private.set_aside('prune', part, sqlstate, sqlerrm);
+  perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
 comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
 
@@ -8567,12 +8307,12 @@ begin
   perform keyframe_private.work_in_parts(
     part,
     format(
-      'select o.ctid, %s as subject from %s o where not keyframe_private.is_set_aside(''prune'', %s, now()) and %s limit %s for update of o skip locked',
+      'select o.ctid, %s as subject from %s o where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked',
       subject, name, subject, condition, max_rows),
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside. Deletes them by default. `key` is an SQL expression.';
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that failed. Deletes them by default. `key` is an SQL expression.';
 
 -- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
@@ -8596,7 +8336,7 @@ begin
 end $$;
 comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
--- Also what deleted endpoints left, hours after two days, lanes unused for a day, and expired secrets.
+-- Also what deleted endpoints left, hours after two days, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -8610,8 +8350,6 @@ begin
   perform keyframe_private.prune_deleted_endpoints();
   perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
-  -- Last: a claim leaves a locked lane alone until this transaction ends.
-  perform keyframe_private.prune_rows('keyframe_private.lanes', 'o.id', $w$o.due_at = 'infinity' and o.served_at < now() - interval '1 day'$w$, max_rows);
 end $$;
 comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
@@ -8624,7 +8362,7 @@ declare
 begin
   -- No run takes longer than a day.
   perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
-    $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
+    $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
   perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
@@ -8642,13 +8380,13 @@ begin
       ('balance_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
       ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
-      ('set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+      ('unpruned', 'o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
     perform keyframe_private.prune_rows('keyframe_private.' || name, key, condition, max_rows);
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).';
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (unpruned).';
 
 -- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
@@ -8660,6 +8398,20 @@ begin
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
+
+-- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
+create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_delivery_work(array(
+    select d from keyframe.webhook_endpoints e
+    join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
+    where e.enabled and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
+    order by d.id limit max_rows));
+end $$;
+comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
 
 -- supabase/schemas/80_service/60_realtime.sql
 
@@ -8852,10 +8604,6 @@ comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provid
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
 comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
-create trigger _580_remove_partial_output after update of status on keyframe.predictions
-  for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
-  execute function keyframe_private.remove_partial_output();
-comment on trigger _580_remove_partial_output on keyframe.predictions is 'Lists half-written files for removal.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
@@ -8865,16 +8613,13 @@ create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
 comment on trigger _600_emit_ended on keyframe.predictions is 'Writes the event generation.succeeded or generation.failed and its deliveries.';
-create trigger _610_kick_admitted after update of admitted_at on keyframe.predictions
+create trigger _610_add_submit after update of admitted_at on keyframe.predictions
   for each row when (old.admitted_at is null and new.admitted_at is not null and new.status = 'queued')
-  execute function keyframe_private.kick_generate();
-comment on trigger _610_kick_admitted on keyframe.predictions is 'Kicks the worker generate.';
-create trigger _620_kick_inserted after insert on keyframe.predictions
-  for each row when (new.admitted_at is not null) execute function keyframe_private.kick_generate();
-comment on trigger _620_kick_inserted on keyframe.predictions is 'Kicks the worker generate.';
-create trigger _630_kick_storing after update of status on keyframe.predictions
-  for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.kick_generate();
-comment on trigger _630_kick_storing on keyframe.predictions is 'Kicks the worker generate.';
+  execute function keyframe_private.add_work_of_prediction();
+comment on trigger _610_add_submit on keyframe.predictions is 'Adds the work to submit it.';
+create trigger _620_add_store after update of status on keyframe.predictions
+  for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.add_work_of_prediction();
+comment on trigger _620_add_store on keyframe.predictions is 'Adds the work to copy its output.';
 create trigger _640_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
@@ -8894,9 +8639,6 @@ comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its 
 create trigger _510_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
 comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
-create trigger _520_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
-  for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
-comment on trigger _520_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
 
 -- keyframe_private.exhausted_budgets
 create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
@@ -8930,9 +8672,9 @@ comment on trigger _500_create_secret on keyframe.webhook_endpoints is 'Creates 
 create trigger _510_record_deleted after delete on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_deleted_endpoint();
 comment on trigger _510_record_deleted on keyframe.webhook_endpoints is 'Lists it, so that its deliveries are deleted.';
-create trigger _520_record_enabled after update of enabled on keyframe.webhook_endpoints
-  for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_arrivals();
-comment on trigger _520_record_enabled on keyframe.webhook_endpoints is 'Notes that its lane has something to send.';
+create trigger _520_resume after update of enabled on keyframe.webhook_endpoints
+  for each row when (new.enabled and not old.enabled) execute function keyframe_private.resume_endpoint();
+comment on trigger _520_resume on keyframe.webhook_endpoints is 'Adds the work to send what is pending.';
 
 -- keyframe_private.webhook_secrets
 create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
@@ -8944,14 +8686,20 @@ create trigger _500_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
 comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
-create trigger _510_record_changed after update on keyframe.webhook_deliveries
+create trigger _510_add_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
-  for each statement execute function keyframe_private.record_arrivals();
-comment on trigger _510_record_changed on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
-create trigger _520_record_inserted after insert on keyframe.webhook_deliveries
+  for each statement execute function keyframe_private.add_deliveries();
+comment on trigger _510_add_changed on keyframe.webhook_deliveries is 'Adds the work of what is to be sent again.';
+create trigger _520_add_inserted after insert on keyframe.webhook_deliveries
   referencing new table as changed_to
-  for each statement execute function keyframe_private.record_arrivals();
-comment on trigger _520_record_inserted on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
+  for each statement execute function keyframe_private.add_deliveries();
+comment on trigger _520_add_inserted on keyframe.webhook_deliveries is 'Adds the work of what is to be sent.';
+
+-- keyframe_private.file_removals
+create trigger _500_add_work after insert on keyframe_private.file_removals
+  referencing new table as added
+  for each statement execute function keyframe_private.add_removal_work();
+comment on trigger _500_add_work on keyframe_private.file_removals is 'Adds the work to remove them.';
 
 -- supabase/schemas/95_shipped_rows.sql
 
@@ -9242,7 +8990,7 @@ create policy predictions_select_owner on keyframe.predictions for select to aut
 comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
 -- A run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
-  with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
+  with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and provider_output_url is null);
 comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
 
 -- keyframe.webhook_endpoints
@@ -9359,11 +9107,11 @@ to authenticated, service_role;
 -- With the secret key alone: workers, and what `api` asks that no user may.
 grant execute on function
   keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
-  keyframe_worker.poll_prediction_later, keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
+  keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
   keyframe_worker.record_provider_state, keyframe_worker.record_run_not_canceled,
-  keyframe_worker.claim_predictions,
+  keyframe_worker.claim_tasks, keyframe_worker.begin_submit, keyframe_worker.expire_prediction, keyframe_worker.admit_predictions,
+  keyframe_worker.retry_work, keyframe_worker.begin_removal, keyframe_worker.record_files_removed,
   keyframe_worker.exchange_deliveries,
-  keyframe_worker.record_files_removed,
   keyframe_worker.add_credit,
   keyframe_worker.act_as, keyframe_worker.describe_database, keyframe_worker.read_shared_film, keyframe_worker.service_figures
 to service_role;
@@ -9371,7 +9119,7 @@ to service_role;
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
   keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
-  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.resource_of
+  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text
 to authenticated;
 grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller
 

@@ -170,10 +170,6 @@ comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provid
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
 comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
-create trigger _580_remove_partial_output after update of status on keyframe.predictions
-  for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
-  execute function keyframe_private.remove_partial_output();
-comment on trigger _580_remove_partial_output on keyframe.predictions is 'Lists half-written files for removal.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
@@ -183,16 +179,13 @@ create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
 comment on trigger _600_emit_ended on keyframe.predictions is 'Writes the event generation.succeeded or generation.failed and its deliveries.';
-create trigger _610_kick_admitted after update of admitted_at on keyframe.predictions
+create trigger _610_add_submit after update of admitted_at on keyframe.predictions
   for each row when (old.admitted_at is null and new.admitted_at is not null and new.status = 'queued')
-  execute function keyframe_private.kick_generate();
-comment on trigger _610_kick_admitted on keyframe.predictions is 'Kicks the worker generate.';
-create trigger _620_kick_inserted after insert on keyframe.predictions
-  for each row when (new.admitted_at is not null) execute function keyframe_private.kick_generate();
-comment on trigger _620_kick_inserted on keyframe.predictions is 'Kicks the worker generate.';
-create trigger _630_kick_storing after update of status on keyframe.predictions
-  for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.kick_generate();
-comment on trigger _630_kick_storing on keyframe.predictions is 'Kicks the worker generate.';
+  execute function keyframe_private.add_work_of_prediction();
+comment on trigger _610_add_submit on keyframe.predictions is 'Adds the work to submit it.';
+create trigger _620_add_store after update of status on keyframe.predictions
+  for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.add_work_of_prediction();
+comment on trigger _620_add_store on keyframe.predictions is 'Adds the work to copy its output.';
 create trigger _640_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
@@ -212,9 +205,6 @@ comment on trigger _500_count on keyframe_private.provider_submits is 'Adds its 
 create trigger _510_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
 comment on trigger _510_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
-create trigger _520_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
-  for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
-comment on trigger _520_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
 
 -- keyframe_private.exhausted_budgets
 create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
@@ -248,9 +238,9 @@ comment on trigger _500_create_secret on keyframe.webhook_endpoints is 'Creates 
 create trigger _510_record_deleted after delete on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_deleted_endpoint();
 comment on trigger _510_record_deleted on keyframe.webhook_endpoints is 'Lists it, so that its deliveries are deleted.';
-create trigger _520_record_enabled after update of enabled on keyframe.webhook_endpoints
-  for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_arrivals();
-comment on trigger _520_record_enabled on keyframe.webhook_endpoints is 'Notes that its lane has something to send.';
+create trigger _520_resume after update of enabled on keyframe.webhook_endpoints
+  for each row when (new.enabled and not old.enabled) execute function keyframe_private.resume_endpoint();
+comment on trigger _520_resume on keyframe.webhook_endpoints is 'Adds the work to send what is pending.';
 
 -- keyframe_private.webhook_secrets
 create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
@@ -262,11 +252,17 @@ create trigger _500_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
 comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
-create trigger _510_record_changed after update on keyframe.webhook_deliveries
+create trigger _510_add_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
-  for each statement execute function keyframe_private.record_arrivals();
-comment on trigger _510_record_changed on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
-create trigger _520_record_inserted after insert on keyframe.webhook_deliveries
+  for each statement execute function keyframe_private.add_deliveries();
+comment on trigger _510_add_changed on keyframe.webhook_deliveries is 'Adds the work of what is to be sent again.';
+create trigger _520_add_inserted after insert on keyframe.webhook_deliveries
   referencing new table as changed_to
-  for each statement execute function keyframe_private.record_arrivals();
-comment on trigger _520_record_inserted on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
+  for each statement execute function keyframe_private.add_deliveries();
+comment on trigger _520_add_inserted on keyframe.webhook_deliveries is 'Adds the work of what is to be sent.';
+
+-- keyframe_private.file_removals
+create trigger _500_add_work after insert on keyframe_private.file_removals
+  referencing new table as added
+  for each statement execute function keyframe_private.add_removal_work();
+comment on trigger _500_add_work on keyframe_private.file_removals is 'Adds the work to remove them.';

@@ -2,8 +2,8 @@ import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import { systemClock } from "../../../shared/worker/clock.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
-import { createExchange, type Exchange } from "./lanes/database.ts";
-import { createLanes, DELIVER_LIMITS } from "./lanes/lanes.ts";
+import { createExchange, type Exchange } from "./queue/database.ts";
+import { createQueue, DELIVER_LIMITS } from "./queue/queue.ts";
 import type { createSender } from "./send/attempt.ts";
 
 type Settings = {
@@ -24,7 +24,7 @@ export function createDeliver({ allowLocal, callDatabase, log, isProcess = false
     (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log, now)));
 
   const exchange = createExchange(callDatabase);
-  const lanes = createLanes({
+  const queue = createQueue({
     exchange: async (...args: Parameters<Exchange>) => (await Promise.all([exchange(...args), openSender()]))[0],
     attempt: async (delivery) => (await openSender())(delivery),
     log,
@@ -32,8 +32,8 @@ export function createDeliver({ allowLocal, callDatabase, log, isProcess = false
     isProcess,
   });
   return createWorker({
-    ...lanes,
-    identify: ({ delivery: { id, endpoint_id } }) => ({ deliveryId: id, endpointId: endpoint_id }),
+    ...queue,
+    identify: ({ id, endpoint_id }) => ({ deliveryId: id, endpointId: endpoint_id }),
     log,
     limits: DELIVER_LIMITS,
   });

@@ -7,8 +7,7 @@ import { createProvider } from "./provider/provider.ts";
 import { createClaim } from "./tasks/claim.ts";
 import { createDatabase } from "./tasks/database.ts";
 import { identify } from "./tasks/task.ts";
-import { createTaskPlaces } from "./tasks/task-places.ts";
-import { GENERATE_LIMITS, GENERATE_PLACES, work } from "./tasks/work.ts";
+import { GENERATE_LIMITS, work } from "./tasks/work.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
 const POLL_SECONDS = 2;
@@ -43,18 +42,9 @@ export function createGenerate({ environment, callDatabase, log, isProcess = fal
     log,
     now,
   };
-  const claim = createClaim(callDatabase, isProcess);
-  const places = createTaskPlaces(GENERATE_PLACES);
   return createWorker({
-    claim: async (room, heartbeatMs, waitMs, callMs) => {
-      const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs, places.report());
-      for (const aside of asides) log.error("row_set_aside", aside);
-      return { items: tasks, more: tasks.length > 0 };
-    },
-    work: (task, signal) =>
-      places.hold(task, () =>
-        work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal),
-      ),
+    claim: createClaim(callDatabase, isProcess, pollSeconds),
+    work: (task, signal) => work(task, { ...deps, database: createDatabase(callDatabase, callUntil(signal), pollSeconds) }, signal),
     identify: (task) => ({ task: task.task, ...identify(task) }),
     log,
     limits: GENERATE_LIMITS,

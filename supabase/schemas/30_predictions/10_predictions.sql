@@ -3,14 +3,6 @@
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
--- A submit needs its model, a store the output's host and model, a poll the provider: thousands that wait for one hide no other's task.
-create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
-returns text language plpgsql immutable set search_path = '' as $$
-begin
-  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
-end $$;
-comment on function keyframe_private.resource_of is 'What a task of a prediction needs that can be slow for everybody.';
-
 create table keyframe.predictions (
   id uuid primary key default gen_random_uuid(),
   project_id uuid not null,
@@ -22,11 +14,7 @@ create table keyframe.predictions (
   requested_model text,
   provider_prediction_id text unique,
   attempt integer not null default 0,
-  failures integer not null default 0,
-  retry_reason text,
-  lease_token uuid,
   admitted_at timestamptz,
-  next_attempt_at timestamptz not null default now(),
   deadline_at timestamptz,
   progress real,
   provider_output_url text,
@@ -50,7 +38,7 @@ create table keyframe.predictions (
   completed_at timestamptz,
   updated_at timestamptz not null default now(),
   constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
-  constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
+  constraint attempt_is_at_most_a_million check (attempt between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
     check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
@@ -60,7 +48,6 @@ create table keyframe.predictions (
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
   constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
-  constraint lease_only_while_active check (lease_token is null or completed_at is null),
   constraint output_if_and_only_if_succeeded check (
     num_nonnulls(output_path, output_content_type, output_bytes, output_sha256) = case when status = 'succeeded' then 4 else 0 end),
   constraint output_facts_only_if_succeeded check (
@@ -78,8 +65,7 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row, none HOT (each sets status or next_attempt_at). Free space keeps five of six row versions on
--- their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
+-- About five updates in the life of a row, none HOT (each sets the status). Free space keeps five of six row versions on their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
@@ -104,11 +90,7 @@ comment on column keyframe.predictions.model is 'The model that makes it. An ins
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
-comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
-comment on column keyframe.predictions.retry_reason is 'The code of the last failure of the current task, while it is retried.';
-comment on column keyframe.predictions.lease_token is 'The lease of the current task; only its holder may record a result. It expires at next_attempt_at.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
-comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
@@ -122,16 +104,12 @@ create index predictions_project_id_step_idx on keyframe.predictions (project_id
 -- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
 create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
 create index predictions_step_model_idx on keyframe.predictions (step, model);
--- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
-create index predictions_due_idx on keyframe.predictions (next_attempt_at) where admitted_at is not null and completed_at is null;
+-- These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
-create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url),
-  next_attempt_at)
-  where admitted_at is not null and completed_at is null;
 -- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
@@ -200,8 +178,7 @@ begin
     end if;
   else
     kept.hidden := old.hidden;
-    kept.next_attempt_at := old.next_attempt_at; -- these two mean nothing any more
-    kept.deadline_at := old.deadline_at;
+    kept.deadline_at := old.deadline_at; -- it means nothing any more
     kept.updated_at := old.updated_at;
     if pg_trigger_depth() > 1 then
       kept.step := old.step;

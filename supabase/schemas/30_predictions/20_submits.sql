@@ -17,11 +17,8 @@ create table keyframe_private.provider_submits (
   outcome text,
   is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
   provider_prediction_id text,
-  search_due_at timestamptz,
   search_task jsonb,
   text_hash bigint,
-  cancel_due_at timestamptz,
-  cancel_failures integer not null default 0,
   metrics jsonb,
   price_ids bigint[],
   most_micros bigint,
@@ -34,10 +31,8 @@ create table keyframe_private.provider_submits (
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
-  constraint search_has_a_task check ((search_task is null) = (search_due_at is null)),
-  constraint search_only_while_unanswered check (search_due_at is null
+  constraint search_only_while_unanswered check (search_task is null
     or (submitted_at is not null and answered_at is null and ended_at is null)),
-  constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
@@ -62,11 +57,8 @@ comment on column keyframe_private.provider_submits.ended_at is 'When nothing mo
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
-comment on column keyframe_private.provider_submits.search_due_at is 'When to search the provider''s list for its run next, or when the lease of the search expires. Null while its prediction is queued: the next submit searches first.';
-comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt; null once the search has ended.';
+comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null while its prediction is queued, because the next submit searches first, and once the search has ended.';
 comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
-comment on column keyframe_private.provider_submits.cancel_due_at is 'When to cancel its run at the provider next; null when there is nothing to cancel.';
-comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
@@ -80,8 +72,7 @@ create unique index provider_submits_run_idx on keyframe_private.provider_submit
   where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
 create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
-create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
-create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
+create index provider_submits_search_idx on keyframe_private.provider_submits (submitted_at) where search_task is not null;
 create index provider_submits_client_id_idx on keyframe_private.provider_submits (owner_id, client_id, created_at)
   where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
@@ -90,8 +81,7 @@ create function keyframe_private.end_submit(submit bigint, how text, measured js
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null,
-    search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_task = null,
     answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end $$;
@@ -117,7 +107,7 @@ declare
   submit bigint;
 begin
   update keyframe_private.provider_submits s
-  set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_due_at = null, search_task = null
+  set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_task = null
   where s.id = (
     select o.id from keyframe_private.provider_submits o
     where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
@@ -142,24 +132,44 @@ exception when unique_violation then
 end $$;
 comment on function keyframe_private.record_run is 'Records a provider run that no submit has yet. Returns its submit, or null: the run was recorded for another prediction at the same moment.';
 
--- A prediction leaves the queue, ends or is deleted. Unanswered submits are searched for once no worker can be submitting any more.
--- When it ends or is deleted, its provider runs that go on are cancelled.
+create function keyframe_private.add_cancel(submit keyframe_private.provider_submits)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if not keyframe_private.has_work(submit.prediction_id, 'cancel', submit.id) then
+    perform keyframe_private.add_work('ask', 'cancel', submit.prediction_id, submit.owner_id, 'cancel', submit_id => submit.id);
+  end if;
+end $$;
+comment on function keyframe_private.add_cancel is 'Has a provider run canceled that no prediction follows.';
+
+-- A prediction leaves the queue, ends or is deleted. Its unanswered submits are searched for once no worker can be submitting them any
+-- more. When it ends or is deleted, its provider runs that go on are canceled.
 create function keyframe_private.abandon_submits()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  has_ended constant boolean := tg_op = 'DELETE' or new.completed_at is not null;
+  submit keyframe_private.provider_submits;
+  leased_until timestamptz;
 begin
-  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
-  where s.prediction_id = old.id and s.submitted_at is null and s.ended_at is null;
-  update keyframe_private.provider_submits s
-  set cancel_due_at = case when not s.is_unanswered then coalesce(s.cancel_due_at, now()) end,
-      search_due_at = case when s.is_unanswered then greatest(now(), s.search_due_at, old.next_attempt_at) end,
-      search_task = case when s.is_unanswered then coalesce(s.search_task, jsonb_build_object(
+  for submit in
+    select s.* from keyframe_private.provider_submits s where s.prediction_id = old.id and s.ended_at is null order by s.id for update
+  loop
+    if submit.submitted_at is null then
+      perform keyframe_private.end_submit(submit.id, 'no_run');
+    elsif submit.is_unanswered and submit.search_task is null then
+      update keyframe_private.provider_submits s
+      set search_task = jsonb_build_object(
         'input', old.input, 'has_images', keyframe_private.has_images(old.input),
         'model_settings', (
           select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) from keyframe.models m
-          where m.step = s.step and m.model in (s.model, old.model) order by m.model <> s.model limit 1))) end
-  where s.prediction_id = old.id and s.ended_at is null and (s.is_unanswered or has_ended);
+          where m.step = s.step and m.model in (s.model, old.model) order by m.model <> s.model limit 1))
+      where s.id = submit.id;
+      leased_until := (
+        select max(w.due_at) from keyframe_private.work w
+        where w.subject = old.id and w.kind = 'submit' and w.queue <> 'deliver' and w.state = 'leased' and w.submit_id = submit.id);
+      perform keyframe_private.add_work('ask', 'search', old.id, submit.owner_id, 'search', greatest(clock_timestamp(), leased_until), submit.id);
+    elsif not submit.is_unanswered and (tg_op = 'DELETE' or new.completed_at is not null) then
+      perform keyframe_private.add_cancel(submit);
+    end if;
+  end loop;
   return null;
 end $$;
 
@@ -183,8 +193,9 @@ comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no o
 
 -- No run exists then, unless one in the list may be theirs, or the provider has deleted what the run of so old a submit was made of.
 -- `for update`: a submit that is being answered meanwhile is looked at again, and keeps its run.
-create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
-returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+create function keyframe_worker.record_search_ended(
+  prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin
   perform keyframe_private.end_submit(s.id,
     case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
@@ -192,6 +203,6 @@ begin
     select u.id, u.submitted_at from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     for update) s;
-  return found;
+  perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
 end $$;
-comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. False: nothing to search for.';
+comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit.';

@@ -190,24 +190,25 @@ begin
     for update skip locked); -- a locked row is being cancelled; the next one takes its turn
   if admitted <> '{}' then
     update keyframe.predictions p
-    set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
+    set admitted_at = moment, deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
     where p.id = any (admitted);
   end if;
   return cardinality(admitted);
 end $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
--- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: the sweep tries it again.
+-- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: it is tried again.
 create function keyframe_private.admit_next()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
   return null;
 exception when others or query_canceled or assert_failure then
-  if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' and not keyframe_private.is_out_of_time() then
-    raise; -- somebody else is admitting, or has canceled the call: the caller tries again
+  if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
+    raise; -- somebody else is admitting, or the call was canceled or ran out of time: the caller tries again
   end if;
-  perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
+  raise warning 'No prediction of owner % could be admitted: % (%)', new.owner_id, sqlerrm, sqlstate;
+  perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit', clock_timestamp() + interval '5 seconds');
   return null;
 end $$;
 

@@ -3,13 +3,12 @@
 
 -- Also several moves at once. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.mark_running(
-  prediction uuid, wanted keyframe.prediction_status, run text, next_after interval, done real, output_url text)
+  prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
   set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
-      progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
-      next_attempt_at = now() + next_after, updated_at = now(),
+      progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
   where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
@@ -21,24 +20,15 @@ returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
-      error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
+      error_stage = stage, completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
 end $$;
 comment on function keyframe_private.mark_failed is 'active → failed.';
 
-create function keyframe_private.retry_delay(failures integer)
-returns interval language plpgsql volatile set search_path = '' as $$
-begin
-  return coalesce((
-    select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
-    from keyframe_private.settings s), interval '1 minute');
-end $$;
-comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';
-
 -- It needs budget unless it replaces a submit that was released in this transaction (ended_at = now()) and costs no more: what an earlier
 -- one released, another start may hold.
-create function keyframe_private.add_next_submit(prediction keyframe.predictions)
+create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
@@ -52,13 +42,13 @@ begin
     select from keyframe_private.provider_submits o
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released, due_at, failures, reason);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
   perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end $$;
-comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
+comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction, and the work to send it when it is due.';
 
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -69,16 +59,14 @@ declare
   again keyframe.predictions;
 begin
   update keyframe.predictions p
-  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()),
-      lease_token = null, failures = runs, retry_reason = reason,
-      next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
+  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
     and runs < max_runs
   returning p.* into again;
   if not found then
     return false;
   end if;
-  perform keyframe_private.add_next_submit(again);
+  perform keyframe_private.add_next_submit(again, now() + keyframe_private.retry_delay(runs), runs, reason);
   return true;
 end $$;
 comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs provider runs, each of which may cost money.';
@@ -88,34 +76,11 @@ create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
-  set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
+  set status = 'canceled', completed_at = clock_timestamp(), updated_at = now()
   where p.id = prediction and p.completed_at is null;
   return found;
 end $$;
 comment on function keyframe_private.mark_canceled is 'active → canceled.';
-
-create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
-returns boolean language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
-begin
-  if keyframe_private.is_out_of_time() or not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
-    return false;
-  end if;
-  begin
-    perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
-  exception when lock_not_available then
-    return false;
-  end;
-  if not keyframe_private.mark_failed(prediction.id, code, sentence, true) then
-    return false;
-  end if;
-  perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
-  return true;
-exception when others or query_canceled or assert_failure then
-  perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-  perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
-  return false;
-end $$;
-comment on function keyframe_private.try_mark_failed is 'active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner''s slots, its submits) or failing for what one row causes.';
 
 -- An administrator who holds the row decides.
 create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
@@ -128,21 +93,22 @@ end $$;
 comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
 
 create function keyframe_worker.complete_prediction(
-  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
+  work_id bigint, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer default null,
   height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
   done record;
 begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
       output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
-      completed_at = clock_timestamp(), progress = 1,
-      lease_token = null, failures = 0, retry_reason = null, updated_at = now()
-  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token
+      completed_at = clock_timestamp(), progress = 1, updated_at = now()
+  where p.id = held.subject and held.kind = 'store' and p.status = 'storing'
   returning p.step, p.model, p.started_at into done;
-  if not found then
+  perform keyframe_private.finish_work(held);
+  if done is null then
     return false;
   end if;
   perform keyframe_private.set_refused(done.step, done.model, null)
@@ -152,78 +118,81 @@ end $$;
 comment on function keyframe_worker.complete_prediction is 'storing → succeeded, for the holder of the lease. False: too late.';
 
 create function keyframe_worker.fail_prediction(
-  prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text default null,
+  work_id bigint, lease_token uuid, prediction_id uuid, code text, message text, retryable boolean, stage text default null,
   attempt_without_run integer default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held keyframe_private.work;
 begin
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  perform from keyframe.predictions p
-  where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
-  if not found then
+  perform from keyframe.predictions p where p.id = prediction_id for update;
+  held := keyframe_private.held_work(work_id, lease_token);
+  if held.id is null then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
+  if keyframe_private.is_current(held) then
+    perform keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
+  end if;
+  perform keyframe_private.finish_work(held);
+  return true;
 end $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
 -- Waiting for a rate limit of the provider is no failure. An accepted run is paid for: polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(
-  prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
+  work_id bigint, lease_token uuid, prediction_id uuid, code text, message text, retry_after_seconds double precision default null,
   attempt_without_run integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   row_now keyframe.predictions;
+  held keyframe_private.work;
   counted integer;
+  due timestamptz;
 begin
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  select p.* into row_now from keyframe.predictions p
-  where p.id = retry_prediction_later.prediction_id and p.lease_token = retry_prediction_later.lease_token for update;
-  if not found then
+  select p.* into row_now from keyframe.predictions p where p.id = retry_prediction_later.prediction_id for update;
+  held := keyframe_private.held_work(work_id, lease_token);
+  if held.id is null then
+    return 'too_late';
+  elsif not keyframe_private.is_current(held) then
+    perform keyframe_private.settle_work(held);
     return 'too_late';
   end if;
-  counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
-  if row_now.status = 'queued' and counted >= keyframe_private.max_failures() then
+  counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
+  due := now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted));
+  if row_now.status <> 'queued' then
+    perform keyframe_private.reschedule(held, due, counted, code);
+    return 'later';
+  end if;
+  perform keyframe_private.finish_work(held);
+  if counted >= keyframe_private.max_failures() then
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
-  update keyframe.predictions p
-  set failures = counted, retry_reason = code, lease_token = null,
-      next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
-      updated_at = now()
-  where p.id = row_now.id;
-  if row_now.status = 'queued' then
-    perform keyframe_private.add_next_submit(row_now);
-  end if;
+  perform keyframe_private.add_next_submit(row_now, due, counted, code);
   return 'later';
 end $$;
 comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
 
--- Nothing has changed at the provider: poll again after the interval. The provider answered, so failures restart at 0.
-create function keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
-returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
-begin
-  update keyframe.predictions p
-  set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
-    make_interval(secs => after_seconds), keyframe_private.poll_interval())
-  where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
-  return found;
-end $$;
-comment on function keyframe_worker.poll_prediction_later is 'Releases a lease and schedules the next poll. False: too late.';
-
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
+-- As shared/replicate/provider-prediction.ts reads it. failure: input_unreachable, interrupted, content_rejected (at stage), or null.
+-- output_files: each file of the output, with its path.
+create type keyframe_private.provider_run as (
+  id text, status text, output_url text, output_files jsonb, progress real, error_message text, failure text, stage text, metrics jsonb);
+
 -- Without a lock: the state of a run never moves backwards, so an update that changes nothing here changes nothing later.
-create function keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
+create function keyframe_private.is_state_known(prediction uuid, attempt integer, run keyframe_private.provider_run)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (
     select from keyframe.predictions p
-    where p.id = prediction and p.provider_prediction_id = run and is_state_known.attempt between 1 and p.attempt
+    where p.id = prediction and p.provider_prediction_id = run.id and is_state_known.attempt between 1 and p.attempt
       and case p.status
-        when 'starting' then provider_status = 'starting'
-        when 'processing' then provider_status = 'starting'
-          or provider_status = 'processing' and coalesce(is_state_known.progress <= coalesce(p.progress, 0), true)
-        when 'storing' then provider_status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        when 'starting' then run.status = 'starting'
+        when 'processing' then run.status = 'starting'
+          or run.status = 'processing' and coalesce(run.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then run.status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
         else false
       end
   );
@@ -271,8 +240,7 @@ comment on function keyframe_private.find_output is 'The address of the file amo
 
 -- False: nothing changes.
 create function keyframe_private.apply_provider_state(
-  row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval,
-  failure text, stage text, output_files jsonb)
+  row_now keyframe.predictions, run keyframe_private.provider_run)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   named text;
@@ -281,25 +249,25 @@ begin
   if row_now.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
   end if;
-  case provider_status
+  case run.status
     when 'starting' then
       -- The second run of a prediction that the API shows as processing.
       return keyframe_private.mark_running(row_now.id,
-        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null);
+        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run.id, null, null);
     when 'processing' then
-      if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
+      if row_now.status = 'processing' and coalesce(run.progress <= coalesce(row_now.progress, 0), true) then
         return false;
       end if;
-      return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
+      return keyframe_private.mark_running(row_now.id, 'processing', run.id, run.progress, null);
     when 'succeeded' then
       select m.output into named from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
-      file := coalesce(keyframe_private.find_output(row_now, named, output_files), output_url);
+      file := coalesce(keyframe_private.find_output(row_now, named, run.output_files), run.output_url);
       if file is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
-      elsif output_files is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
+      elsif run.output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
           'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
-          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)),
+          left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
             500),
           row_now.model,
           ', which has ' || named), false);
@@ -307,24 +275,24 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output',
         'The provider finished without an output. Run the step again.', true);
     when 'failed' then
-      if failure = 'content_rejected' then
+      if run.failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
-            stage => apply_provider_state.stage);
-      elsif failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, failure, keyframe_private.max_failures()) then
+          coalesce(nullif(run.error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
+            stage => run.stage);
+      elsif run.failure = 'input_unreachable' then
+        if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
           return true;
         end if;
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable',
           'The provider could not read the images of this step. Run the step again.', true);
-      elsif failure = 'interrupted' then
+      elsif run.failure = 'interrupted' then
         -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
         if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
           return true;
         end if;
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+        coalesce(nullif(run.error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
       return keyframe_private.mark_failed(row_now.id, 'provider_canceled',
         'The run was canceled at the provider. Run the step again.', true);
@@ -332,106 +300,121 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
         'The provider gave the run up before it started. Run the step again.', true);
     else
-      raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
+      raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
   end case;
 end $$;
 comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
 -- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction
--- follows; it will be cancelled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
+-- follows; it will be canceled. given_up: the prediction followed it before. found_by, for runs from the provider's list: 'name' when the
 -- input names the prediction, 'text' when only the text is equal. attempt_without_run was not sent: an earlier one's run was found.
--- failure: input_unreachable, interrupted, content_rejected (at stage), or null. output_files: each file of the output, with its path.
-create function keyframe_worker.record_provider_state(
-  prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
-  progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,
-  failure text default null, stage text default null, metrics jsonb default null, attempt_without_run integer default null,
-  output_files jsonb default null)
-returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+create function keyframe_private.record_run_state(
+  prediction uuid, attempt integer, run keyframe_private.provider_run, found_by text, attempt_without_run integer)
+returns text language plpgsql volatile set search_path = '' as $$
 declare
-  run constant text := provider_prediction_id;
-  run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
-  run_outcome constant text := case when provider_status = 'failed'
-    and failure = 'content_rejected' then 'rejected' else provider_status end;
+  run_is_over constant boolean := run.status in ('succeeded', 'failed', 'canceled', 'aborted');
+  run_outcome constant text := case when run.status = 'failed' and run.failure = 'content_rejected' then 'rejected' else run.status end;
   row_now keyframe.predictions;
   known keyframe_private.provider_submits;
 begin
-  if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
+  if keyframe_private.is_state_known(prediction, attempt, run) then
     return 'unchanged';
   end if;
   -- More progress waits for nobody: the next callback or poll says it again.
-  if provider_status = 'processing' and exists (
+  if run.status = 'processing' and exists (
     select from keyframe.predictions p
-    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+    where p.id = prediction and p.provider_prediction_id = run.id and p.status = 'processing'
   ) then
-    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+    perform from keyframe.predictions p where p.id = prediction for update skip locked;
     if not found then
       return 'unchanged';
     end if;
   end if;
-  select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
+  select p.* into row_now from keyframe.predictions p where p.id = prediction for update;
   if not found then -- a deleted one counts as ended while its submits are kept
     select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
-    from keyframe_private.provider_submits s where s.prediction_id = record_provider_state.prediction_id and s.submitted_at is not null
+    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
     order by s.attempt desc limit 1;
   end if;
   if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
   -- The signature of a callback does not cover its URL, which may name another prediction.
-  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run.id;
   if known.prediction_id <> row_now.id then
     return 'unknown';
   end if;
   -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
   if row_now.status = 'queued' and known.id is not null then
     if run_is_over then
-      perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+      perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
     end if;
     return 'given_up';
   end if;
-  -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
+  -- Before anything is recorded: a run that may be another prediction's is neither followed nor canceled.
   if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
     return 'unproven';
   end if;
   if known.id is null then
-    known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
+    known.id := keyframe_private.record_run(run.id, row_now.id, attempt, found_by is not null);
     if known.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
   end if;
   perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
   if run_is_over then
-    perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+    perform keyframe_private.end_submit(known.id, run_outcome, run.metrics);
   end if;
-  if row_now.completed_at is not null or row_now.provider_prediction_id <> run then -- it has ended, or follows another
-    update keyframe_private.provider_submits s set cancel_due_at = now()
-    where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run.id then -- it has ended, or follows another
+    perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s where s.id = known.id and s.ended_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
-  if provider_status = 'processing' and row_now.provider_prediction_id = run and attempt_without_run is null then
+  if run.status = 'processing' and row_now.provider_prediction_id = run.id and attempt_without_run is null then
     perform set_config('synchronous_commit', 'off', true); -- what a crash loses, the next callback or poll repeats
   end if;
-  return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), keyframe_private.poll_interval()), failure, stage, output_files)
-    then 'recorded' else 'unchanged' end;
+  return case when keyframe_private.apply_provider_state(row_now, run) then 'recorded' else 'unchanged' end;
 end $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+comment on function keyframe_private.record_run_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+
+create function keyframe_worker.record_provider_state(
+  prediction_id uuid, attempt integer, run jsonb, found_by text default null, attempt_without_run integer default null,
+  work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  outcome constant text := keyframe_private.record_run_state(prediction_id, attempt,
+    jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
+  held keyframe_private.work;
+begin
+  if work_id is not null then
+    held := keyframe_private.held_work(work_id, lease_token);
+    -- Otherwise the run is not the one that this work is about.
+    if held.kind = 'cancel' or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
+      perform keyframe_private.settle_work(held, poll_seconds);
+    end if;
+  end if;
+  return outcome;
+end $$;
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
 -- From now on the model is unavailable. The prediction goes to the next model that takes its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
+create function keyframe_worker.record_model_refused(
+  work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   row_now keyframe.predictions;
+  held keyframe_private.work;
   project keyframe.projects;
   gone keyframe.models;
   next_model keyframe.models;
 begin
   perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
-  select p.* into row_now from keyframe.predictions p
-  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
-  if not found then
+  select p.* into row_now from keyframe.predictions p where p.id = record_model_refused.prediction_id for update;
+  held := keyframe_private.held_work(work_id, lease_token);
+  if held.id is null or not keyframe_private.is_current(held) or row_now.status <> 'queued' then
+    perform keyframe_private.settle_work(held);
     return 'too_late';
   end if;
+  perform keyframe_private.finish_work(held);
   perform keyframe_private.set_refused(row_now.step, row_now.model, now());
   if row_now.requested_model is distinct from row_now.model then
     select j.* into project from keyframe.projects j where j.id = row_now.project_id;
@@ -444,30 +427,22 @@ begin
   end if;
   update keyframe.predictions p
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
-      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0,
-        retry_reason = 'model_unavailable',
-      next_attempt_at = now(), updated_at = now()
+      input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
   where p.id = row_now.id
   returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now);
+  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
   return 'moved';
 end $$;
 comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 
 -- Repeated for a day: no run lasts longer. is_unknown: the provider has no such run any more, so nobody knows how it ended.
-create function keyframe_worker.record_run_not_canceled(provider_prediction_id text, is_unknown boolean)
-returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  submit keyframe_private.provider_submits;
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
-  update keyframe_private.provider_submits s
-  set cancel_failures = s.cancel_failures + 1,
-      cancel_due_at = now() + least(interval '5 minutes', interval '10 seconds' * (s.cancel_failures + 1))
-  where s.provider_prediction_id = record_run_not_canceled.provider_prediction_id and s.cancel_due_at is not null
-  returning s.* into submit;
-  if is_unknown or submit.answered_at < now() - interval '1 day' then
-    perform keyframe_private.end_submit(submit.id, 'lost');
-  end if;
-  return submit.id is not null;
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.settle_work(held);
 end $$;
-comment on function keyframe_worker.record_run_not_canceled is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';
+comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';

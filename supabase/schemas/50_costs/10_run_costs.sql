@@ -228,10 +228,12 @@ comment on function keyframe_private.note_exhausted is 'Notes the budgets, or th
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
 create function keyframe_private.add_submit(
-  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
+  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null,
+  due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  submit bigint;
   cost constant keyframe_private.run_cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
 begin
   if (cost.most_micros <= released.most_micros and cost.most_charge_micros <= released.most_charge_micros) is not true then
@@ -241,9 +243,13 @@ begin
     most_micros, markup, client_id, metrics)
   values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
     cost.markup, p.client_id, (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')))
+  returning id into submit;
+  if p.admitted_at is not null then
+    perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit.due_at, submit, add_submit.failures, reason);
+  end if;
 end $$;
-comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
+comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now, and the work to send it once it is admitted.';
 
 create function keyframe_private.require_spending()
 returns void language plpgsql stable set search_path = '' as $$

@@ -20,6 +20,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
+  quick_answers_needed smallint,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -47,9 +48,8 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many quick answers in a row (under three seconds) it must give to be sent to as a quick one: 0 for a quick one, five after a slow answer, null before its first answer.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
--- Endpoints by lane. Not only the enabled ones: the planner does not use the statistics of a partial index on an expression.
-create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce(owner_id, id)));
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
@@ -80,7 +80,7 @@ begin
   return new;
 end $$;
 
--- Its deliveries belong to its owner and wait in his lane, which a worker may be sending.
+-- Its deliveries belong to its owner.
 create function keyframe_private.refuse_changed_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
@@ -104,7 +104,10 @@ begin
     new.disabled_at := coalesce(new.disabled_at, now());
     new.disabled_reason := coalesce(new.disabled_reason, 'by_owner');
   end if;
-  new.updated_at := now();
+  if tg_op = 'INSERT' or (new.enabled, new.url, new.description, new.event_types, new.max_in_flight) is distinct from
+    (old.enabled, old.url, old.description, old.event_types, old.max_in_flight) then
+    new.updated_at := now();
+  end if;
   return new;
 end $$;
 
@@ -154,9 +157,8 @@ begin
   return null;
 end $$;
 
--- plan_cache_mode: fill_lanes, which calls it for each endpoint, plans its own query for each call; this one keeps its plan.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
-returns text[] language plpgsql stable security definer set search_path = '' set plan_cache_mode = auto as $$
+returns text[] language plpgsql stable security definer set search_path = '' as $$
 begin
   -- created_at cannot order two simultaneous rotations; the row without expires_at is the current one.
   return array_remove(array(

@@ -1,25 +1,31 @@
 -- Files that no row names are removed by `generate`, through Storage.
 
--- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each claim must skip the dead entries until it runs.
+-- Storage deletes only through its own API, outside any transaction. Vacuum at 2 %: each task must skip the dead entries until it runs.
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
-  due_at timestamptz not null default now(),
-  lease_token uuid,
-  failures integer not null default 0,
   owner_id uuid not null default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  failures integer not null default 0,
+  removed_by bigint,
+  created_at timestamptz not null default now(),
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
-comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
+comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day. Their work is a row of each owner.';
 comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
 comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
-comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
-comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
+comment on column keyframe_private.file_removals.owner_id is 'Whose file it was. All f, its default: nobody''s.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
-comment on column keyframe_private.file_removals.owner_id is 'Whose file it was: owners take turns. All f, its default: nobody''s, which take turns too.';
-create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
-create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, due_at);
-create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
+comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
+comment on column keyframe_private.file_removals.created_at is 'When it was listed.';
+create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
+
+-- Always another row: one that is in the queue may be read before this transaction commits.
+create function keyframe_private.add_removal_work()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_work('ask', 'remove', o.owner_id, o.owner_id, 'remove') from (select distinct a.owner_id from added a) o;
+  return null;
+end $$;
 
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text language sql stable set search_path = '' as $$
@@ -38,28 +44,29 @@ begin
 end $$;
 comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
 
-create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
-returns void language sql volatile set search_path = '' as $$
-  insert into keyframe_private.file_removals (bucket, name, owner_id, due_at)
-  select 'keyframe-outputs', name, prediction.owner_id, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
-  from keyframe_private.output_names(prediction) as name
-  on conflict do nothing
-$$;
-comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
-
-create function keyframe_private.remove_partial_output()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
+create function keyframe_private.remove_partial_output(prediction uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  written keyframe.predictions;
 begin
-  perform keyframe_private.queue_partial_output(old);
-  return null;
+  select p.* into written from keyframe.predictions p where p.id = prediction;
+  if not found then
+    select s.prediction_id, s.owner_id, s.project_id, 'canceled' into written.id, written.owner_id, written.project_id, written.status
+    from keyframe_private.provider_submits s where s.prediction_id = prediction limit 1;
+  end if;
+  if written.status in ('failed', 'canceled') then
+    insert into keyframe_private.file_removals (bucket, name, owner_id)
+    select 'keyframe-outputs', name, written.owner_id from keyframe_private.output_names(written) as name
+    on conflict do nothing;
+  end if;
 end $$;
+comment on function keyframe_private.remove_partial_output is 'Lists what a store may have written of a prediction that ended without its output.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner uuid;
 begin
-  perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'keyframe-outputs', d.output_path, d.owner_id from deleted d where d.output_path is not null
   on conflict do nothing;
@@ -76,10 +83,6 @@ begin
   cross join lateral keyframe_private.images_of(d.input) as image
   where image.path is not null and not keyframe_private.is_reference_used(image.path)
   on conflict do nothing;
-
-  if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
-    perform keyframe_private.kick_unless_running('generate');
-  end if;
   return null;
 end $$;
 
@@ -103,7 +106,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.take_lock('references', owner);
-  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
+  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.removed_by is null;
   perform keyframe_private.raise_if(
     exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
     'This image is being removed because nothing used it. Upload it again.');
@@ -123,90 +126,52 @@ begin
   return new;
 end $$;
 
--- Walks the index from owner to owner: one probe each, however many files they have.
-create function keyframe_private.owners_removing(start uuid, at timestamptz, most integer)
-returns setof uuid language plpgsql stable set search_path = '' as $$
+create function keyframe_worker.begin_removal(work_id bigint, lease_token uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  owner uuid := start;
-  due timestamptz;
-begin
-  for walked in 1 .. most loop
-    select r.owner_id, r.due_at into owner, due from keyframe_private.file_removals r
-    where r.owner_id > owner order by r.owner_id, r.due_at limit 1;
-    exit when not found;
-    if due <= at then
-      return next owner;
-    end if;
-  end loop;
-end $$;
-comment on function keyframe_private.owners_removing is 'Owners from an id upwards with a file to remove now.';
-
--- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down. A hundred owners share it,
--- from a random one on, with the one who has waited longest.
-create function keyframe_private.choose_removals(at timestamptz)
-returns text[] language plpgsql volatile set search_path = '' as $$
-declare
-  owners uuid[];
-begin
-  owners := array(
-    select r.owner_id from keyframe_private.file_removals r
-    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1);
-  if owners = '{}' or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
-    return '{}';
-  end if;
-  owners := array(
-    select unnest(owners)
-    union select keyframe_private.owners_removing('00000000-0000-0000-0000-000000000000', at, 50)
-    union select keyframe_private.owners_removing(gen_random_uuid(), at, 50));
-  return array(
-    select f.path from unnest(owners) o (id)
-    cross join lateral (
-      select r.bucket || '/' || r.name as path from keyframe_private.file_removals r
-      where r.owner_id = o.id and r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
-      order by r.due_at limit greatest(1, 100 / cardinality(owners)) for update skip locked) f
-    limit 100);
-end $$;
-comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
-
-create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
-returns jsonb[] language plpgsql volatile set search_path = '' as $$
-declare
-  leased jsonb;
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  files jsonb;
 begin
   with due as (
     select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
-    from unnest(files) f (path)
-    join keyframe_private.file_removals r on r.bucket = split_part(f.path, '/', 1) and r.name = substr(f.path, strpos(f.path, '/') + 1)
+    from keyframe_private.file_removals r
+    where r.owner_id = held.subject and (r.removed_by is null or not exists (
+      select from keyframe_private.work w where w.id = r.removed_by and w.id <> held.id and w.state = 'leased'))
+    order by r.failures, r.bucket, r.name limit 100 for update skip locked
   ), kept as (
     delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
-  ), leased as (
-    update keyframe_private.file_removals r
-    set lease_token = lease, due_at = now() + make_interval(secs => lease_seconds)
-    from due
-    where not due.is_needed and r.bucket = due.bucket and r.name = due.name
+  ), begun as (
+    update keyframe_private.file_removals r set removed_by = held.id
+    from due where not due.is_needed and r.bucket = due.bucket and r.name = due.name
     returning r.bucket, r.name
   )
-  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into leased from leased l;
-  return case when leased is not null then
-    array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
+  select jsonb_agg(jsonb_build_object('bucket', b.bucket, 'name', b.name) order by b.bucket, b.name) into files from begun b;
+  if files is null then
+    perform keyframe_private.finish_work(held);
+  end if;
+  return files;
 end $$;
-comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task, except files that are used again.';
+comment on function keyframe_worker.begin_removal is 'The next files of an owner to remove, at most 100: [{ bucket, name }]. Null: there are none. Leaves out files that are used again.';
 
-create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
-returns integer language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+create function keyframe_worker.record_files_removed(work_id bigint, lease_token uuid, refused jsonb default '[]')
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  counted integer;
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
   update keyframe_private.file_removals r
-  set lease_token = null, failures = r.failures + 1, due_at = now() + keyframe_private.retry_delay(r.failures + 1)
+  set removed_by = null, failures = r.failures + 1
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
-  where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
-
-  delete from keyframe_private.file_removals r where r.lease_token = record_files_removed.lease_token;
-  get diagnostics counted = row_count;
-  return counted;
+  where r.removed_by = work_id and r.bucket = f.bucket and r.name = f.name;
+  delete from keyframe_private.file_removals r where r.removed_by = work_id and r.owner_id = held.subject;
+  if refused <> '[]' then
+    perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, 'not_removed');
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then
+    perform keyframe_private.reschedule(held, now(), 0, null);
+  else
+    perform keyframe_private.finish_work(held);
+  end if;
 end $$;
-comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done. `refused`: a list of {bucket, name}.';
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
 
 -- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)

@@ -19,7 +19,7 @@ begin
       writes := 'read_only';
     else
       -- What a write would lock, without a write.
-      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.lane_arrivals,
+      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.work,
         keyframe_private.provider_submits, keyframe_private.idempotency_keys, keyframe_private.rate_buckets, keyframe_private.kicks in row exclusive mode;
       lock table auth.users in row share mode;
       lock table keyframe.models, keyframe.step_defaults, keyframe.webhook_endpoints in access share mode;

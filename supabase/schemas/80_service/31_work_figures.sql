@@ -1,74 +1,59 @@
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
--- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
+-- What a worker could take now, counted up to 10,000.
+create function keyframe_private.due_work()
+returns setof keyframe_private.work language sql stable set search_path = '' as $$
+  (select w.* from keyframe_private.work w where w.state = 'ready' order by w.queue, w.resource, w.lane, w.id limit 10000)
+  union all
+  select s.* from unnest('{ask,copy,deliver}'::text[]) q
+  cross join lateral (
+    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) s
+$$;
+comment on function keyframe_private.due_work is 'Work that is due and that no worker has.';
+
 create function keyframe_private.prediction_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  with active as materialized (
-    select o.status, o.retry_reason, o.next_attempt_at, o.owner_id, o.model from keyframe.predictions o
-    where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000
-  )
-  select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
-    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c),
+  select to_jsonb(a) || to_jsonb(d) || to_jsonb(w) || jsonb_build_object(
+    'retrying', (
+      select count(*) from (
+        select from keyframe_private.work r where r.queue in ('ask', 'copy') and r.state = 'scheduled' and r.failures > 0 limit 10000) r),
+    'runsToCancel', (
+      select count(*) from (select from keyframe_private.work c where c.queue = 'ask' and c.kind = 'cancel' limit 10000) c),
     'largest', (
       select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
       from (
-        select d.owner_id as "ownerId", mode() within group (order by d.model) as subject, count(*) as count, sum(count(*)) over () as "of"
-        from active d where d.next_attempt_at <= now() group by d.owner_id order by count desc limit 3) l))
+        select u.owner_id as "ownerId", mode() within group (order by p.model) as subject, count(*) as count, sum(count(*)) over () as "of"
+        from keyframe_private.due_work() u join keyframe.predictions p on p.id = u.subject
+        where u.kind in ('submit', 'poll', 'store') group by u.owner_id order by count desc limit 3) l))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
-      count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing,
-      count(*) filter (where p.retry_reason is not null) as retrying,
-      count(*) filter (where p.next_attempt_at <= now()) as due,
-      keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
-    from active p
+      count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing
+    from (select o.status from keyframe.predictions o where o.admitted_at is not null and o.completed_at is null limit 10000) p
   ) a
+  cross join (
+    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
+    from keyframe_private.due_work() u where u.kind in ('submit', 'poll', 'store')
+  ) d
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
   ) w
 $$;
-comment on function keyframe_private.prediction_figures is 'The figures of active predictions, for health and metrics.';
+comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
 
-create function keyframe_private.lanes_to_serve()
-returns table (id uuid, waits_since timestamptz) language sql stable set search_path = '' as $$
-  select l.id, case when l.token is null or l.due_at <= now() then l.served_at end
-  from (
-    (select o.id from keyframe_private.lanes o where o.due_at <= now() + interval '2 minutes' order by o.due_at limit 1000)
-    union (select a.lane_id from (select r.lane_id from keyframe_private.lane_arrivals r order by r.id limit 1000) a)) c (id)
-  join keyframe_private.lanes l on l.id = c.id
-  union all
-  select a.lane_id, '-infinity'
-  from (select distinct r.lane_id from (select o.lane_id from keyframe_private.lane_arrivals o order by o.id limit 1000) r) a
-  where not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
-$$;
-comment on function keyframe_private.lanes_to_serve is 'Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.';
-
--- Delivery: since its lane's last turn. Slot: a prediction waits although its owner has a free one.
+-- Delivery: of endpoints to which nothing is being sent; the others wait for their own receiver. Slot: a prediction waits although its owner
+-- has a free one.
 create function keyframe_private.due_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
-    'submit', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'queued')),
-    'poll', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status in ('starting', 'processing'))),
-    'store', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'storing')),
-    'cancel', (
-      select keyframe_private.seconds_since(s.cancel_due_at) from keyframe_private.provider_submits s
-      where s.cancel_due_at <= now() order by s.cancel_due_at limit 1),
-    'search', (
-      select keyframe_private.seconds_since(s.search_due_at) from keyframe_private.provider_submits s
-      where s.search_due_at <= now() order by s.search_due_at limit 1),
-    'remove', (
-      select keyframe_private.seconds_since(r.due_at) from keyframe_private.file_removals r
-      where r.due_at <= now() order by r.due_at limit 1),
-    'delivery', (
-      select keyframe_private.seconds_since(min(greatest(d.next_attempt_at, l.waits_since)))
-      from keyframe_private.lanes_to_serve() l
-      cross join lateral (
-        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
-      cross join lateral (
-        select o.next_attempt_at from keyframe.webhook_deliveries o
-        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 1) d
-      where l.waits_since is not null),
+    'submit', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'submit')),
+    'poll', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'poll')),
+    'store', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'store')),
+    'cancel', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'cancel')),
+    'search', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'search')),
+    'remove', keyframe_private.seconds_since(min(u.due_at) filter (where u.kind = 'remove')),
+    'delivery', keyframe_private.seconds_since(min(u.due_at) filter (where u.queue = 'deliver')),
     'slot', (
       select keyframe_private.seconds_since(min(o.oldest))
       from keyframe_private.settings s
@@ -80,27 +65,49 @@ returns jsonb language sql stable set search_path = '' as $$
         where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
       where not s.spending_stopped and s.max_active_per_owner > (
         select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
-  from (
-    select o.status, o.next_attempt_at from keyframe.predictions o
-    where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
+  from keyframe_private.due_work() u
+  where u.queue <> 'deliver' or not exists (
+    select from keyframe_private.work l where l.queue = 'deliver' and l.lane = u.lane and l.state = 'leased')
 $$;
-comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due, among the first thousand.';
+comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Pending deliveries, counted up to 10,000; what is due is read from the lanes in which something may be due.
+-- Work that the database could not record several times in a row, and rows that pruning cannot delete.
+create function keyframe_private.aside_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with failing as (
+    (select w.kind, w.subject::text, w.last_error as code, 'The log of keyframe-generate names the call.' as reason, w.failures, null::timestamptz as since
+     from keyframe_private.work w
+     where w.queue in ('ask', 'copy') and w.failures >= 3 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
+    union all
+    (select 'prune', u.subject, u.code, u.reason, u.failures, u.since
+     from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
+  )
+  select jsonb_build_object(
+    'count', (select count(*) from failing),
+    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
+    'oldest', (
+      select jsonb_build_object('kind', f.kind, 'subject', f.subject, 'code', f.code, 'reason', f.reason, 'failures', f.failures,
+        'seconds', keyframe_private.seconds_since(f.since))
+      from failing f order by f.failures desc limit 1))
+$$;
+comment on function keyframe_private.aside_figures is 'Rows that fail, for health and metrics.';
+
+-- Pending deliveries, counted up to 10,000.
 create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with counted as materialized (
-    select e.id, e.owner_id, e.enabled, p.pending
-    from (
-      select d.endpoint_id, count(*) as pending
-      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
-      group by d.endpoint_id) p
-    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+    select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
+    from (select o.lane from keyframe_private.work o where o.queue = 'deliver' limit 10000) w
+    join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
+    group by w.lane
   )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
-    'sending', (
-      select coalesce(round(sum(keyframe_private.read_figure(w.report, 'openRequests'))), 0) from keyframe_private.worker_heartbeats w
-      where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
+    'sending', (select count(*) from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased'),
+    'paused', (
+      select count(*) from (
+        select from keyframe.webhook_endpoints e
+        cross join lateral (select from keyframe.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' limit 10000) d
+        where not e.enabled limit 10000) p),
     'endpointsSwitchedOff', (
       select count(*) from (
         select from keyframe.webhook_endpoints e
@@ -114,26 +121,18 @@ returns jsonb language sql stable set search_path = '' as $$
       where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as paused,
+    select coalesce(sum(p.pending), 0) as pending,
       (
         select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
         from (
-          select q.owner_id as "ownerId", (array_agg(q.id order by q.pending desc))[1] as subject, sum(q.pending) as count,
+          select q.owner_id as "ownerId", (array_agg(q.lane order by q.pending desc))[1] as subject, sum(q.pending) as count,
             sum(sum(q.pending)) over () as "of"
-          from counted q where q.enabled group by q.owner_id order by count desc limit 3) l) as largest
+          from counted q group by q.owner_id order by count desc limit 3) l) as largest
     from counted p
   ) c
   cross join (
-    select count(*) as due, keyframe_private.seconds_since(min(d.next_attempt_at)) as "oldestDueSeconds"
-    from (
-      select d.next_attempt_at
-      from keyframe_private.lanes_to_serve() l
-      cross join lateral (
-        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
-      cross join lateral (
-        select o.next_attempt_at from keyframe.webhook_deliveries o
-        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 10000) d
-      limit 10000) d
+    select count(*) as due, keyframe_private.seconds_since(min(u.due_at)) as "oldestDueSeconds"
+    from keyframe_private.due_work() u where u.queue = 'deliver'
   ) o
   cross join (
     select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
@@ -157,9 +156,9 @@ comment on function keyframe_private.event_figures is 'Events of the last five m
 create function keyframe_private.file_removal_figures()
 returns jsonb language sql stable set search_path = '' as $$
   select jsonb_build_object(
-    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
-  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
+    'pending', count(*), 'due', count(*) filter (where r.failures = 0), 'failing', count(*) filter (where r.failures > 0),
+    'oldestDueSeconds', keyframe_private.seconds_since(min(r.created_at)))
+  from (select f.created_at, f.failures from keyframe_private.file_removals f limit 10000) r
 $$;
 comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 

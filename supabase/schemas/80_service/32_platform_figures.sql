@@ -60,36 +60,35 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.last_kick_figures is 'The last kick of each worker: when it was made, its outcome, and how long until the worker claimed.';
 
--- A report may be broken: what cannot be read is left out. Its places: {of, open, slow: [{name, open, of}]}; null when it reports none.
+-- A report may be broken: what cannot be read is left out. Slow: work that was leased more than 10 s ago, of deliver more than 3 s.
 create function keyframe_private.worker_figures()
 returns jsonb language sql stable set search_path = '' as $$
+  with leased as materialized (
+    select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker, w.resource,
+      w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
+    from keyframe_private.work w where w.queue = any ('{ask,copy,deliver}') and w.state = 'leased'
+  )
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
     'isProcess', coalesce(w.report -> 'isProcess' = 'true', false),
     'callSeconds', round(keyframe_private.read_figure(w.report, 'callMs') / 1000, 3),
-    'slowRequests', coalesce(round(keyframe_private.read_figure(w.report, 'slowRequests')), 0),
-    'places', (
-      select jsonb_build_object('of', round(p.of), 'open', round(p.open), 'slow', (
-        select coalesce(jsonb_agg(
-          jsonb_build_object('name', left(s.name, 200), 'open', round(s.open), 'of', round(s.of)) order by s.nth), '[]')
-        from (
-          select c.nth, case when jsonb_typeof(c.cause -> 'name') = 'string' then c.cause ->> 'name' end as name,
-            keyframe_private.read_figure(c.cause, 'open') as open, keyframe_private.read_figure(c.cause, 'of') as of
-          from jsonb_array_elements(p.slow) with ordinality c (cause, nth) where c.nth <= 5) s
-        where s.name is not null and s.open is not null and s.of is not null))
-      from (
-        select keyframe_private.read_figure(w.report -> 'places', 'of') as of, keyframe_private.read_figure(w.report -> 'places', 'open') as open,
-          case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then w.report -> 'places' -> 'slow' end as slow) p
-      where p.of is not null and p.open is not null and p.slow is not null),
+    'slowRequests', (select count(*) from leased l where l.name = f.name and l.is_slow),
+    'places', jsonb_build_object(
+      'of', f.places * (select greatest(1, count(distinct l.worker)) from leased l where l.name = f.name),
+      'open', (select count(*) from leased l where l.name = f.name),
+      'slow', (
+        select coalesce(jsonb_agg(to_jsonb(s) order by s.open desc), '[]') from (
+          select left(l.resource, 200) as name, count(*) as open, keyframe_private.places_of(l.queue) * count(distinct l.worker) as of
+          from leased l where l.name = f.name and l.is_slow group by l.queue, l.resource order by count(*) desc limit 5) s)),
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = f.name and k.acknowledged_at is null and k.error is null),
     'slowestKickSeconds', (
       select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
       where k.function_name = f.name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null)))
-  from (values ('generate'), ('deliver')) f (name) left join keyframe_private.worker_heartbeats w on w.function_name = f.name
+  from (values ('generate', 132), ('deliver', 440)) f (name, places) left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
-comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, its last report.';
+comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, what it does.';
 
 -- Follows who waits for whom: from sessions that have waited for a second, have locked a table of ours against writers for `locked_for`, or
 -- have held rows of ours for `held_for`. At most five, those that block most first. A role that may not see others' sessions sees none.

@@ -1,39 +1,44 @@
 -- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
 -- the tables.
 
--- Both halves read active rows only, through the partial indexes of the queue.
+-- Both halves read active rows only, through partial indexes.
 create view keyframe_private.admin_queue with (security_invoker = true) as
 select
   p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
   case
-    when p.lease_token is not null and p.next_attempt_at > now() then 'worked_on'
-    when p.lease_token is not null then 'lease_ran_out'
-    when p.next_attempt_at <= now() then 'due'
-    when p.retry_reason is not null then 'backing_off'
+    when w.state = 'leased' and w.due_at > now() then 'worked_on'
+    when w.state = 'leased' then 'lease_expired'
+    when w.due_at <= now() then 'due'
+    when w.last_error is not null then 'backing_off'
     else 'at_the_provider'
   end as why,
   now() - p.created_at as since_created,
   null::bigint as queue_position,
-  p.attempt, p.failures, p.retry_reason,
-  case when p.lease_token is not null then p.next_attempt_at end as leased_until,
-  p.next_attempt_at, p.deadline_at, p.provider_prediction_id
+  p.attempt, w.failures, w.last_error,
+  case when w.state = 'leased' then w.due_at end as leased_until,
+  w.due_at, p.deadline_at, p.provider_prediction_id
 from keyframe.predictions p
+left join lateral (
+  select o.* from keyframe_private.work o
+  where o.subject = p.id and o.queue <> 'deliver' and o.kind = case p.status
+    when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end
+  order by o.state desc, o.due_at limit 1) w on true
 where p.admitted_at is not null and p.completed_at is null
 union all
 select
   p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
   now() - p.created_at,
   row_number() over (partition by p.owner_id order by p.created_at, p.id),
-  p.attempt, p.failures, p.retry_reason, null, null, null, null
+  p.attempt, null, null, null, null, null, null
 from keyframe.predictions p
 where p.admitted_at is null and p.status = 'queued';
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
 comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
-comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
+comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
 
 -- Reads the counts in webhook_hours, and the index of pending deliveries.

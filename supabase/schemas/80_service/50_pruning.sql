@@ -1,6 +1,43 @@
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
--- A row that fails is set aside; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
+create table keyframe_private.unpruned (
+  subject text primary key,
+  code text not null,
+  reason text not null,
+  failures integer not null default 1,
+  since timestamptz not null default now(),
+  next_try_at timestamptz not null
+);
+comment on table keyframe_private.unpruned is 'Rows that pruning leaves out until next_try_at, because an error was raised when they were to be deleted or merged. Empty in a healthy service.';
+comment on column keyframe_private.unpruned.subject is 'What was to be done, the table and the row''s key.';
+comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it took all the time of the job.';
+comment on column keyframe_private.unpruned.reason is 'The message of the last error.';
+comment on column keyframe_private.unpruned.failures is 'How often in a row.';
+comment on column keyframe_private.unpruned.since is 'When it first failed.';
+comment on column keyframe_private.unpruned.next_try_at is 'When it is tried again.';
+create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
+
+-- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
+create function keyframe_private.is_unpruned(subject text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
+end $$;
+comment on function keyframe_private.is_unpruned is 'Whether pruning leaves a row out for now.';
+
+create function keyframe_private.note_unpruned(subject text, code text, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  raise warning 'Not pruned: %: % (%)', subject, reason, code;
+  insert into keyframe_private.unpruned as u (subject, code, reason, next_try_at)
+  values (note_unpruned.subject, note_unpruned.code, left(note_unpruned.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
+  on conflict on constraint unpruned_pkey do update
+    set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
+      next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
+end $$;
+comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
+
+-- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
 -- rows took all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
@@ -11,7 +48,7 @@ declare
   first integer := 1;
   size integer;
   one_by_one constant boolean := exists (
-    select from keyframe_private.set_aside a where a.kind = 'prune' and a.subject = part and a.code = '57014');
+    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
 begin
   if keyframe_private.is_out_of_time() then
     return; -- what was done before has used it up
@@ -24,30 +61,28 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      if keyframe_private.is_any_aside('prune') then
-        perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
-      end if;
+      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
       perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-      perform keyframe_private.set_aside('prune', case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
       if size > 1 then
         size := size / 2;
       else
         if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.set_aside('prune', subjects[first], sqlstate, sqlerrm);
+          perform keyframe_private.note_unpruned(subjects[first], sqlstate, sqlerrm);
         end if;
         first := first + 1;
       end if;
       exit when clock_timestamp() > ends;
     end;
   end loop;
-  perform keyframe_private.forget_aside('{prune}', array[part]);
+  delete from keyframe_private.unpruned u where u.subject = part;
 exception when others then
-  perform keyframe_private.set_aside('prune', part, sqlstate, sqlerrm);
+  perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
 end $$;
 comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
 
@@ -62,12 +97,12 @@ begin
   perform keyframe_private.work_in_parts(
     part,
     format(
-      'select o.ctid, %s as subject from %s o where not keyframe_private.is_set_aside(''prune'', %s, now()) and %s limit %s for update of o skip locked',
+      'select o.ctid, %s as subject from %s o where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked',
       subject, name, subject, condition, max_rows),
     -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside. Deletes them by default. `key` is an SQL expression.';
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that failed. Deletes them by default. `key` is an SQL expression.';
 
 -- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
@@ -91,7 +126,7 @@ begin
 end $$;
 comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
--- Also what deleted endpoints left, hours after two days, lanes unused for a day, and expired secrets.
+-- Also what deleted endpoints left, hours after two days, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -105,8 +140,6 @@ begin
   perform keyframe_private.prune_deleted_endpoints();
   perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
     'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
-  -- Last: a claim leaves a locked lane alone until this transaction ends.
-  perform keyframe_private.prune_rows('keyframe_private.lanes', 'o.id', $w$o.due_at = 'infinity' and o.served_at < now() - interval '1 day'$w$, max_rows);
 end $$;
 comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
@@ -119,7 +152,7 @@ declare
 begin
   -- No run takes longer than a day.
   perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
-    $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
+    $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
     least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
   perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
@@ -137,13 +170,13 @@ begin
       ('balance_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
       ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
       -- A row that is still due is tried again within minutes: these have ended, or are gone.
-      ('set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+      ('unpruned', 'o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
   loop
     perform keyframe_private.prune_rows('keyframe_private.' || name, key, condition, max_rows);
   end loop;
   perform keyframe_private.prune_webhooks();
 end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).';
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (unpruned).';
 
 -- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
@@ -155,3 +188,17 @@ begin
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
+
+-- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
+create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_delivery_work(array(
+    select d from keyframe.webhook_endpoints e
+    join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
+    where e.enabled and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
+    order by d.id limit max_rows));
+end $$;
+comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';

@@ -5,7 +5,7 @@ import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
 import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
-import type { AttemptResult, Delivery, ErrorClass } from "../lanes/database.ts";
+import type { AttemptResult, Delivery, ErrorClass } from "../queue/database.ts";
 import { createCheckedLookup } from "./dial.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
 
@@ -33,6 +33,7 @@ export function createAttempt({
     const posted = await send(delivery, at);
     return {
       id: delivery.id,
+      work_id: delivery.work_id,
       attempt: delivery.attempt,
       endpoint_id: delivery.endpoint_id,
       started_at: at.toISOString(),

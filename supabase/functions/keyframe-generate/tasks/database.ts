@@ -10,7 +10,7 @@ import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
 import type { Reason } from "../provider/provider-error.ts";
-import type { LeasedTask } from "./task.ts";
+import { files, type LeasedTask, submit, type SubmitTask, type Work } from "./task.ts";
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 
@@ -18,39 +18,66 @@ type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
 
 /**
  * The SQL functions of the tasks. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
- * DatabaseError. `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks.
+ * DatabaseError. `callOnce` begins work: a row that somebody holds is tried again later, without occupying a place. `call` records results, and
+ * repeats what is held. `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks.
  */
-export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
-  const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
+export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollSeconds: number | null) {
+  const lease = ({ work_id, lease_token }: Work) => ({ work_id, lease_token });
+  const prediction = (task: LeasedTask) => ({ ...lease(task), prediction_id: task.id });
   const withoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
     attempt_without_run: hasNoRun ? attempt : null,
   });
   return {
-    /** `found` is set for a run that was found in the provider's list. */
-    recordState: ({ id, attempt }: { id: string; attempt: number }, run: ProviderPrediction, found?: Found) =>
-      recordProviderState(call, run, { prediction_id: id, attempt, poll_after_seconds: pollSeconds, ...found }),
-    /** `is_unknown`: the provider has no such run any more. Otherwise it is cancelled again later. */
-    async recordRunNotCanceled(provider_prediction_id: string, is_unknown: boolean): Promise<void> {
-      await call("record_run_not_canceled", { provider_prediction_id, is_unknown });
+    /** Records a submit before it is sent. Null: there is nothing to submit any more. */
+    async beginSubmit(task: Work): Promise<SubmitTask | null> {
+      const begun = submit.nullable().parse(await callOnce("begin_submit", lease(task)));
+      return begun && { ...begun, ...lease(task), task: "submit" };
     },
+    /**
+     * `work`: the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was found
+     * in the provider's list.
+     */
+    recordState: (of: { id: string; attempt: number }, run: ProviderPrediction, work: Work | null, found?: Found) =>
+      recordProviderState(call, run, {
+        ...{ prediction_id: of.id, attempt: of.attempt, ...found },
+        ...(work && { ...lease(work), poll_seconds: pollSeconds }),
+      }),
+    /** `is_unknown`: the provider has no such run any more. Otherwise it is canceled again later. */
+    async recordRunNotCanceled(task: Work, is_unknown: boolean): Promise<void> {
+      await call("record_run_not_canceled", { ...lease(task), is_unknown });
+    },
+    /** The next files of the task's owner; null: there are none. */
+    beginRemoval: async (task: Work) => files.nullable().parse(await callOnce("begin_removal", lease(task))),
     /** `refused` are the task's files that Storage did not remove; they are tried again later. */
-    async recordFilesRemoved(lease_token: string, refused: StoredFile[]): Promise<void> {
-      await call("record_files_removed", { lease_token, refused });
+    async recordFilesRemoved(task: Work, refused: StoredFile[]): Promise<void> {
+      await call("record_files_removed", { ...lease(task), refused });
     },
-    /** Of the submits from first to last; `is_unproven`: a run in the list may be one of them. */
+    /** Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `work`: the search that has ended. */
     async recordSearchEnded(
       prediction_id: string,
       first_attempt: number,
       last_attempt: number,
       is_unproven: boolean,
+      work: Work | null,
     ): Promise<void> {
-      await call("record_search_ended", { prediction_id, first_attempt, last_attempt, is_unproven });
+      const ended = { prediction_id, first_attempt, last_attempt, is_unproven };
+      await call("record_search_ended", { ...ended, ...(work && lease(work)) });
+    },
+    async expire(task: Work): Promise<void> {
+      await callOnce("expire_prediction", lease(task));
+    },
+    async admit(task: Work): Promise<void> {
+      await callOnce("admit_predictions", lease(task));
+    },
+    /** Gives work back that could not be done: it is tried again later. */
+    async retryWork(task: Work, code: string): Promise<void> {
+      await callOnce("retry_work", { ...lease(task), code });
     },
     complete: async (task: LeasedTask, output: StoredOutput) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
     /** `hasNoRun`: the submit of this task was refused, or not sent. Otherwise its run may exist, and is searched for. */
     async fail(task: LeasedTask, reason: Reason, retryable: boolean, hasNoRun = false) {
-      const failure = { ...lease(task), ...reason, retryable, ...withoutRun(task, hasNoRun) };
+      const failure = { ...prediction(task), ...reason, retryable, ...withoutRun(task, hasNoRun) };
       return z.boolean().parse(await call("fail_prediction", failure));
     },
     async retryLater(
@@ -59,7 +86,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
       { retryAfterSeconds = null, hasNoRun = false }: RetryDetails = {},
     ): Promise<void> {
       const failure = {
-        ...lease(task),
+        ...prediction(task),
         ...reason,
         retry_after_seconds: retryAfterSeconds,
         ...withoutRun(task, hasNoRun),
@@ -68,10 +95,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
     },
     /** The provider does not have the task's model: the prediction has moved to another, or failed. */
     modelRefused: async (task: LeasedTask, message: string) =>
-      refused.parse(await call("record_model_refused", { ...lease(task), message, ...withoutRun(task, true) })),
-    async pollLater(task: LeasedTask): Promise<void> {
-      await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds });
-    },
+      refused.parse(await call("record_model_refused", { ...prediction(task), message, ...withoutRun(task, true) })),
   };
 }
 export type Database = ReturnType<typeof createDatabase>;

@@ -30,7 +30,11 @@ export async function recordOrphans(
   for await (const run of listRuns(task, provider, signal)) {
     const found_by = await compare(run, task, provider, signal);
     if (found_by === null) continue;
-    const outcome = await database.recordState(sought, run, { found_by, attempt_without_run });
+    // The search of a submit ends with the run that it finds.
+    const outcome = await database.recordState(sought, run, task.task === "submit" ? task : null, {
+      found_by,
+      attempt_without_run,
+    });
     if (outcome === "unproven") unproven += 1;
     // unknown: it belongs to another prediction with the same text. given_up: it failed, and its prediction is submitted again.
     if (["unproven", "unknown", "given_up"].includes(outcome)) continue;

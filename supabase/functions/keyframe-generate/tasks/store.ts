@@ -77,7 +77,7 @@ async function recordProblem(
   const { code, message, again } = explain(error);
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
   // An output can be missing for a moment; missing twice in a row means that it has expired.
-  if (again && (code !== "output_expired" || task.retry_reason !== code))
+  if (again && (code !== "output_expired" || task.last_error !== code))
     await database.retryLater(task, { code, message });
   // A rerun can give a valid file, but its file would be just as large.
   else await database.fail(task, { code, message }, code !== "output_too_large");

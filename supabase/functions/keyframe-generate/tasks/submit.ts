@@ -4,7 +4,7 @@ import { StorageError, type StoredFile } from "../files/storage.ts";
 import { createVerdict, ProviderError, type Reason, retryVerdict, type Verdict } from "../provider/provider-error.ts";
 import type { Deps } from "./database.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
-import type { SubmitTask } from "./task.ts";
+import type { SubmitTask, Work } from "./task.ts";
 
 /** The range that the provider accepts. */
 const MIN_RUN_SECONDS = 5;
@@ -17,7 +17,9 @@ const SIGNED_FOR_SECONDS = 3600;
  * Creates a run at the provider, once: the provider has no idempotency key, so a run of an earlier unanswered submit is searched
  * first, and nothing here repeats a create. Throws DatabaseError.
  */
-export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal): Promise<void> {
+export async function submit(leased: Work, deps: Deps, signal: AbortSignal): Promise<void> {
+  const task = await deps.database.beginSubmit(leased);
+  if (task === null) return;
   const started = performance.now();
   let isSent = false;
   let run: ProviderPrediction;
@@ -39,7 +41,7 @@ async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
   const { found, unproven } = await recordOrphans(task, deps, signal, 1);
   if (found > 0) return "found" as const;
   if (task.search_attempt !== null)
-    await deps.database.recordSearchEnded(task.id, task.search_attempt, task.attempt - 1, unproven > 0);
+    await deps.database.recordSearchEnded(task.id, task.search_attempt, task.attempt - 1, unproven > 0, null);
   const images = await Promise.all(
     task.images.map(async ({ role, bucket, name }) => {
       if (name === null) throw new ImageDeleted();
@@ -89,7 +91,7 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
 }
 
 async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: Deps): Promise<void> {
-  const outcome = await deps.database.recordState(task, run);
+  const outcome = await deps.database.recordState(task, run, task);
   if (outcome === "recorded" || outcome === "unchanged") return;
   // ended (or deleted), stale: the database has scheduled the cancellation of the run. Otherwise callbacks or a search find it.
   deps.log.warn("submit_discarded", { predictionId: task.id, outcome });

@@ -6,18 +6,16 @@ import { providerPrediction } from "../../../../shared/replicate/provider-predic
 const provider_prediction_id = providerPrediction.shape.id;
 const time = z.string().pipe(z.coerce.date());
 
-const leased = {
-  id,
-  project_id: id,
-  owner_id: id,
-  lease_token: id,
-  attempt: z.int().min(1),
-  step,
-};
+/** A row of the queue that is leased. `id`: its prediction, or the owner whose files are removed. */
+const work = { id, work_id: z.int(), lease_token: id };
+const attempt = z.int().min(1);
+const leased = { ...work, project_id: id, owner_id: id, attempt, step };
 
-const submitTask = z.object({
-  task: z.literal("submit"),
-  ...leased,
+/** What begin_submit returns of a submit that is leased: what to send. */
+export const submit = z.object({
+  id,
+  attempt,
+  step,
   model: z.string().regex(/^[a-z0-9._-]+\/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$/),
   input: z.looseObject({ prompt: z.string() }),
   deadline_at: time,
@@ -35,40 +33,51 @@ const submitTask = z.object({
   has_images: z.boolean(),
   model_settings: modelSettings,
 });
-/** Without a lease of the prediction, which may have ended or been deleted: every result of a search is recorded. */
-const searchTask = submitTask
-  .omit({ project_id: true, owner_id: true, lease_token: true, deadline_at: true, images: true })
-  .extend({ task: z.literal("search"), search_attempt: z.int().min(1), search_since: time });
+const submitTask = z.object({ task: z.literal("submit"), ...work });
+/** Of a prediction that may have ended or been deleted. */
+const searchTask = submit
+  .omit({ deadline_at: true, images: true })
+  .extend({ task: z.literal("search"), ...work, search_attempt: attempt, search_since: time });
 const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id });
 const storeTask = z.object({
   task: z.literal("store"),
   ...leased,
   provider_output_url: z.string(),
   /** The code of the last failure of this task; null without one. */
-  retry_reason: z.string().nullable(),
+  last_error: z.string().nullable(),
 });
-const removeTask = z.object({
-  task: z.literal("remove"),
-  id,
-  lease_token: id,
-  files: z.array(z.object({ bucket: z.enum(["projects", "keyframe-outputs"]), name: z.string().min(1) })).min(1),
-});
-const cancelTask = z.object({
-  task: z.literal("cancel"),
-  id,
-  attempt: leased.attempt,
-  provider_prediction_id,
-});
+const removeTask = z.object({ task: z.literal("remove"), ...work });
+const cancelTask = z.object({ task: z.literal("cancel"), ...work, attempt, provider_prediction_id });
+/** What the database does alone. */
+const expireTask = z.object({ task: z.literal("expire"), ...work });
+const admitTask = z.object({ task: z.literal("admit"), ...work });
 
-/** A task from claim_predictions. */
-export const task = z.discriminatedUnion("task", [submitTask, searchTask, pollTask, storeTask, cancelTask, removeTask]);
+/** A task from claim_tasks. */
+export const task = z.discriminatedUnion("task", [
+  submitTask,
+  searchTask,
+  pollTask,
+  storeTask,
+  cancelTask,
+  removeTask,
+  expireTask,
+  admitTask,
+]);
 
-/** The identifier of a task in log lines: its prediction, except for files to remove, which belong to several. */
+/** What begin_removal returns. */
+export const files = z.array(
+  z.object({ bucket: z.enum(["projects", "keyframe-outputs"]), name: z.string().min(1) }),
+);
+
+/** The identifier of a task in log lines: its prediction, or the owner. */
 export function identify({ task, id }: { task: string; id: string }): Record<string, string> {
-  return task === "remove" ? { taskId: id } : { predictionId: id };
+  return task === "remove" || task === "admit" ? { ownerId: id } : { predictionId: id };
 }
 
-export type SubmitTask = z.infer<typeof submitTask>;
+/** A submit that has begun. */
+export type SubmitTask = z.infer<typeof submit> & Work & { task: "submit" };
+/** A leased row of the queue. */
+export type Work = { work_id: number; lease_token: string };
 export type SearchTask = z.infer<typeof searchTask>;
 /** What identifies the runs of a prediction at the provider. */
 export type SoughtTask = Pick<SubmitTask, Exclude<keyof SearchTask, "task">> & { task: "submit" | "search" };
@@ -77,3 +86,4 @@ export type StoreTask = z.infer<typeof storeTask>;
 export type CancelTask = z.infer<typeof cancelTask>;
 export type RemoveTask = z.infer<typeof removeTask>;
 export type LeasedTask = SubmitTask | PollTask | StoreTask;
+export type Task = z.infer<typeof task>;

@@ -1,3 +1,4 @@
+import { DatabaseError } from "../../../../shared/platform/call-database.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { isOver } from "../../../../shared/replicate/provider-prediction.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
@@ -13,19 +14,12 @@ import {
   type PollTask,
   type RemoveTask,
   type SearchTask,
+  type Task,
   task as taskSchema,
 } from "./task.ts";
 
-/**
- * How many tasks may be open at once. Stalled copies of videos take memory: 36 took 133 to 160 MB in all, 45 took 185 and 96 up to 275. A
- * hosted function has 256 MB. Other tasks take a tenth of a megabyte each.
- */
-export const GENERATE_PLACES = { copies: 36, others: 96 };
-export const GENERATE_LIMITS: WorkerLimits = {
-  ...COMMON_LIMITS,
-  maxOpen: GENERATE_PLACES.copies + GENERATE_PLACES.others,
-  workMs: 80_000,
-};
+/** The database leases no more (places_of in SQL). */
+export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 132, workMs: 80_000 };
 
 /** Does a claimed task and records its result. Throws when the result could not be recorded. */
 export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): Promise<void> {
@@ -35,6 +29,17 @@ export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): P
     return deps.log.error("task_unreadable", { task: claimed.task, ...identify(claimed), fields });
   }
   const task = parsed.data;
+  try {
+    await perform(task, deps, signal);
+  } catch (error) {
+    // What the database could not do is tried again, later with each failure; without an answer, when the lease expires.
+    if (error instanceof DatabaseError && error.code !== "")
+      await deps.database.retryWork(task, error.code).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function perform(task: Task, deps: Deps, signal: AbortSignal): Promise<void> {
   switch (task.task) {
     case "submit":
       return await submit(task, deps, signal);
@@ -49,6 +54,10 @@ export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): P
       return await cancel(task, deps, signal);
     case "remove":
       return await removeFiles(task, deps, signal);
+    case "expire":
+      return await deps.database.expire(task);
+    case "admit":
+      return await deps.database.admit(task);
   }
 }
 
@@ -56,8 +65,7 @@ export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): P
 export async function poll(task: PollTask, { database, provider, log }: Deps, signal: AbortSignal): Promise<void> {
   try {
     const run = await provider.get(task.provider_prediction_id, signal);
-    const outcome = await database.recordState(task, run);
-    if (outcome === "unchanged") await database.pollLater(task);
+    await database.recordState(task, run, task);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     log.warn("poll_failed", { predictionId: task.id, status: error.status });
@@ -73,15 +81,16 @@ export async function poll(task: PollTask, { database, provider, log }: Deps, si
 
 /**
  * Searches the provider for the runs of an unanswered submit that no later one searches for. Recording an orphaned run schedules its
- * cancellation. When the provider cannot be asked, the task is claimed again after its lease. Throws DatabaseError.
+ * cancellation. When the provider cannot be asked, it is tried again later. Throws DatabaseError.
  */
 async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
   try {
     const { unproven } = await recordOrphans(task, deps, signal);
-    await deps.database.recordSearchEnded(task.id, task.attempt, task.attempt, unproven > 0);
+    await deps.database.recordSearchEnded(task.id, task.attempt, task.attempt, unproven > 0, task);
   } catch (error) {
     if (!(error instanceof ProviderError || error instanceof SearchTooLong)) throw error;
     deps.log.warn("search_failed", { predictionId: task.id, reason: describeError(error) });
+    await deps.database.retryWork(task, "provider_unavailable");
   }
 }
 
@@ -90,23 +99,25 @@ export async function cancel(task: CancelTask, { database, provider, log }: Deps
   const { provider_prediction_id } = task;
   try {
     const run = await provider.cancel(provider_prediction_id, signal);
-    if (isOver(run)) return void (await database.recordState(task, run));
-    await database.recordRunNotCanceled(provider_prediction_id, false);
+    if (isOver(run)) return void (await database.recordState(task, run, task));
+    await database.recordRunNotCanceled(task, false);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     log.warn("cancel_failed", { predictionId: task.id, status: error.status });
-    await database.recordRunNotCanceled(provider_prediction_id, error.status === 404);
+    await database.recordRunNotCanceled(task, error.status === 404);
   }
 }
 
 /** Removes files from Storage. Those that Storage refuses are tried again later. Throws DatabaseError. */
 async function removeFiles(task: RemoveTask, { database, storage, log }: Deps, signal: AbortSignal): Promise<void> {
+  const files = await database.beginRemoval(task);
+  if (files === null) return;
   const problems: StorageError[] = [];
-  const buckets = [...Map.groupBy(task.files, ({ bucket }) => bucket)];
+  const buckets = [...Map.groupBy(files, ({ bucket }) => bucket)];
   const removals = buckets.map(([bucket, files]) => removeFrom(storage, bucket, files, problems, signal));
   const refused = (await Promise.all(removals)).flat();
 
-  await database.recordFilesRemoved(task.lease_token, refused);
+  await database.recordFilesRemoved(task, refused);
   const counts = Object.fromEntries(buckets.map(([bucket, files]) => [bucket, files.length]));
   const fields = { ...identify(task), ...counts };
   if (refused.length === 0) return log.info("files_removed", fields);

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
+
+/** The arguments of exchange_deliveries. */
+export type ExchangeArguments = {
+  results: AttemptResult[];
+  /** Leased work that is not sent after all. */
+  returned: number[];
+  /** This process. */
+  worker: string;
+  max_rows: number;
+  /** The limit on the bodies in total. One delivery is leased in any case. */
+  max_bytes: number;
+  /** Null: the worker does not claim again. */
+  heartbeat_ms: number | null;
+  wait_ms: number;
+  /** For GET /api/health?deep=1. */
+  report: { callMs: number; isProcess: boolean };
+  /** Of the last call: lanes take turns. */
+  cursors: unknown;
+};
+
+const leasedEndpoint = z.object({
+  endpoint_id: z.string(),
+  url: z.string(),
+  /** How many requests it may have open. */
+  max_open: z.int(),
+  /** They sign, newest first. */
+  secrets: z.array(z.string()),
+  /** In the order in which they are sent. The event's id is the webhook-id, its body is sent byte for byte. */
+  deliveries: z.array(
+    z.object({ id: z.string(), work_id: z.int(), attempt: z.int(), event_id: z.string(), body: z.string() }),
+  ),
+});
+/** An endpoint with deliveries that this process has leased. */
+export type LeasedEndpoint = z.infer<typeof leasedEndpoint>;
+
+/** A delivery with everything its next attempt needs. */
+export type Delivery = LeasedEndpoint["deliveries"][number] & Pick<LeasedEndpoint, "endpoint_id" | "url" | "secrets">;
+
+/** Why a request failed, as stored with the attempt. Only the first two have a status code. */
+export type ErrorClass =
+  | "http_status"
+  | "redirect"
+  | "timeout"
+  | "connection"
+  | "dns"
+  | "tls"
+  | "address"
+  | "too_large"
+  | "not_signed";
+
+export type AttemptResult = {
+  id: string;
+  work_id: number;
+  attempt: number;
+  endpoint_id: string;
+  started_at: string;
+  duration_ms: number;
+  status_code: number | null;
+  error: ErrorClass | null;
+  response_excerpt: string | null;
+  retry_after_seconds: number | null;
+};
+
+const exchanged = z.object({
+  endpoints: z.array(leasedEndpoint),
+  /** Deliveries whose results could not be recorded now, because somebody holds their rows. */
+  unrecorded: z.array(z.string()),
+  cursors: z.unknown(),
+  /** Whether probably more is due. */
+  more: z.boolean(),
+});
+export type Exchanged = z.infer<typeof exchanged>;
+
+/**
+ * Records results and leases due deliveries in one call. Without results and due deliveries it waits up to wait_ms for one. Throws
+ * DatabaseError.
+ */
+export type Exchange = (args: ExchangeArguments) => Promise<Exchanged>;
+
+export function createExchange(call: CallDatabase): Exchange {
+  return async (args) => exchanged.parse(await call("exchange_deliveries", args));
+}

@@ -1,0 +1,57 @@
+import type { Delivery, LeasedEndpoint } from "./database.ts";
+
+type Endpoint = { maxOpen: number; open: number; waiting: Waiting[] };
+/** A delivery that waits for an earlier request to its endpoint. It must begin before its lease comes near its end. */
+type Waiting = { delivery: Delivery; beginUntil: number };
+
+/** The deliveries that a process has leased and not sent yet. The database leases no more of an endpoint than it may have open soon. */
+export function createLeased(now: () => number) {
+  const endpoints = new Map<string, Endpoint>();
+  const returned: number[] = [];
+
+  function giveBack(waiting: Waiting[]): void {
+    returned.push(...waiting.map(({ delivery }) => delivery.work_id));
+  }
+
+  return {
+    add({ endpoint_id, url, secrets, max_open, deliveries }: LeasedEndpoint, beginUntil: number): void {
+      const endpoint = endpoints.get(endpoint_id) ?? { maxOpen: max_open, open: 0, waiting: [] };
+      endpoint.maxOpen = max_open;
+      const added = deliveries.map((each) => ({ ...each, endpoint_id, url, secrets }));
+      endpoint.waiting.push(...added.map((delivery) => ({ delivery, beginUntil })));
+      endpoints.set(endpoint_id, endpoint);
+    },
+
+    /** Deliveries to send now, of each endpoint as many as it may have open. */
+    begin(): Delivery[] {
+      const begun: Delivery[] = [];
+      for (const endpoint of endpoints.values()) {
+        const late = endpoint.waiting.filter(({ beginUntil }) => beginUntil <= now());
+        endpoint.waiting = endpoint.waiting.filter((each) => !late.includes(each));
+        giveBack(late);
+        const next = endpoint.waiting.splice(0, Math.max(0, endpoint.maxOpen - endpoint.open));
+        endpoint.open += next.length;
+        begun.push(...next.map(({ delivery }) => delivery));
+      }
+      return begun;
+    },
+
+    /** After a failure what follows is given back: it depends on what is recorded, which may disable the endpoint. */
+    end({ endpoint_id }: Delivery, hasFailed: boolean): void {
+      const endpoint = endpoints.get(endpoint_id);
+      if (endpoint === undefined) return;
+      endpoint.open -= 1;
+      if (hasFailed) giveBack(endpoint.waiting.splice(0));
+      if (endpoint.open === 0 && endpoint.waiting.length === 0) endpoints.delete(endpoint_id);
+    },
+
+    /** How many have not begun. */
+    waiting: (): number => endpoints.values().reduce((sum, { waiting }) => sum + waiting.length, 0),
+    /** All that has not begun, when the worker ends. */
+    giveAllBack(): void {
+      for (const endpoint of endpoints.values()) giveBack(endpoint.waiting.splice(0));
+    },
+    /** The work to give back with the next call. */
+    takeReturned: (): number[] => returned.splice(0),
+  };
+}

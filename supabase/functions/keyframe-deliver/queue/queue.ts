@@ -1,0 +1,84 @@
+import type { Log } from "../../../../shared/platform/log.ts";
+import type { Clock } from "../../../../shared/worker/clock.ts";
+import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
+import type { AttemptResult, Delivery, Exchange } from "./database.ts";
+import { createLeased } from "./leased.ts";
+import { createResults } from "./results.ts";
+
+/** The database leases no more (places_of in SQL). workMs is longer than a request's 15 s, which post.ts limits. */
+export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, workMs: 25_000 };
+
+/** Results wait behind a call. */
+export const DATABASE_TIMEOUT_MS = 5_000;
+
+/** Of a lease of 30 s (exchange_deliveries): a request of 15 s and the recording of its result end within it. */
+const BEGIN_WITHIN_MS = 10_000;
+
+/** A call must not bring more than its time allows: bodies have up to 33 kB. */
+const MAX_BYTES = 2_000_000;
+
+type QueueSettings = {
+  exchange: Exchange;
+  /** Makes one attempt. A rejection has no result to record: the lease expires. */
+  attempt(delivery: Delivery): Promise<AttemptResult>;
+  log: Log;
+  clock: Clock;
+  isProcess?: boolean;
+};
+
+/** The deliveries of this process, for its worker. */
+export function createQueue({ exchange, attempt, log, clock, isProcess = false }: QueueSettings) {
+  const worker = crypto.randomUUID();
+  const leased = createLeased(clock.now);
+  const results = createResults(clock.now, log);
+  let cursors: unknown = [];
+
+  async function work(delivery: Delivery): Promise<void> {
+    let hasFailed = true;
+    try {
+      const result = await attempt(delivery);
+      results.add(result);
+      hasFailed = result.error !== null;
+    } finally {
+      leased.end(delivery, hasFailed);
+    }
+  }
+
+  /** Gives the results, and leases at most max_rows. Returns whether probably more is due. */
+  async function call(max_rows: number, heartbeat_ms: number | null, wait_ms: number, callMs: number): Promise<boolean> {
+    const calledAt = clock.now();
+    const { given, recorded, failed } = results.give();
+    const args = { results: given, returned: leased.takeReturned(), worker, max_rows, max_bytes: MAX_BYTES };
+    const report = { callMs: Math.round(callMs), isProcess };
+    const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
+      failed(error);
+      throw error;
+    });
+    recorded(answer.unrecorded);
+    cursors = answer.cursors;
+    for (const endpoint of answer.endpoints) leased.add(endpoint, calledAt + BEGIN_WITHIN_MS);
+    return answer.more;
+  }
+
+  async function claim(room: number, heartbeatMs: number, waitMs: number, callMs: number) {
+    const isEnding = room === 0 && heartbeatMs === 0;
+    if (isEnding) leased.giveAllBack();
+    while (results.isOneByOne() && results.ready() > 0) await call(0, heartbeatMs, 0, callMs);
+    const more = await call(isEnding ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs);
+    return { items: leased.begin(), more };
+  }
+
+  return {
+    work,
+    claim,
+    results: {
+      ready: results.ready,
+      pending: results.pending,
+      async record(callMs: number): Promise<void> {
+        leased.giveAllBack();
+        await call(0, null, 0, callMs);
+      },
+      next: leased.begin,
+    },
+  };
+}

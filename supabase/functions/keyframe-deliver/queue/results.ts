@@ -1,0 +1,66 @@
+import { DatabaseError } from "../../../../shared/platform/call-database.ts";
+import type { Log } from "../../../../shared/platform/log.ts";
+import type { AttemptResult } from "./database.ts";
+
+/** A result that could not be recorded is given again after this time. After the second time it is dropped, and its delivery is sent again. */
+const RECORD_AGAIN_MS = 1_000;
+const RECORD_WITHIN_MS = 60_000;
+
+/** A result to record at `from` or later. It is dropped at `until`. */
+type Recording = { result: AttemptResult; from: number; until: number };
+
+/** The results of requests until the database has recorded them. */
+export function createResults(now: () => number, log: Log) {
+  let results: Recording[] = [];
+  /** After a call that failed each result is recorded by a call of its own: one that the database refuses keeps back no other. */
+  let isOneByOne = false;
+  const ready = () => results.filter(({ from }) => from <= now());
+
+  function again(recordings: Recording[], reason: string): void {
+    for (const each of recordings) {
+      const fields = { deliveryId: each.result.id, endpointId: each.result.endpoint_id, reason };
+      if (now() < each.until) {
+        results.push({ ...each, from: now() + RECORD_AGAIN_MS });
+        log.warn("result_not_recorded", fields);
+      } else {
+        log.error("result_dropped", fields);
+      }
+    }
+  }
+
+  return {
+    add(result: AttemptResult): void {
+      results.push({ result, from: 0, until: now() + RECORD_WITHIN_MS });
+    },
+    ready: () => ready().length,
+    pending: () => results.length,
+    isOneByOne: () => isOneByOne,
+
+    /** The results for a call, and what to do after it. Without an answer they are given again. */
+    give() {
+      const given = ready().slice(0, isOneByOne ? 1 : undefined);
+      const take = () => {
+        results = results.filter((each) => !given.includes(each));
+      };
+      return {
+        given: given.map(({ result }) => result),
+        recorded(unrecorded: string[]): void {
+          take();
+          again(
+            given.filter(({ result }) => unrecorded.includes(result.id)),
+            "locked",
+          );
+          if (ready().length === 0) isOneByOne = false;
+        },
+        failed(error: unknown): void {
+          const hasAnswer = error instanceof DatabaseError && error.code !== "";
+          if (isOneByOne && given.length > 0 && hasAnswer) {
+            take();
+            again(given, error.code);
+          }
+          isOneByOne = results.length > 0;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,100 @@
+-- The queue: one row for each piece of work. Others only insert; workers alone update and delete. So no transaction of a user, however
+-- long it stays open, holds a row that a claim needs.
+
+create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
+comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
+
+create table keyframe_private.work (
+  id bigint generated always as identity primary key,
+  queue text not null,
+  kind text not null,
+  subject uuid not null,
+  submit_id bigint,
+  owner_id uuid not null,
+  lane uuid not null,
+  resource text collate "C" not null,
+  state keyframe_private.work_state not null,
+  due_at timestamptz not null,
+  worker uuid,
+  lease_token uuid,
+  failures integer not null default 0,
+  last_error text,
+  constraint queue_is_known check (queue in ('ask', 'copy', 'deliver')),
+  constraint leased_if_and_only_if_a_worker_has_it check ((state = 'leased') = (num_nonnulls(worker, lease_token) = 2)),
+  constraint failures_are_at_most_a_million check (failures between 0 and 1000000)
+-- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table.
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
+comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
+comment on column keyframe_private.work.queue is 'ask (the provider and the database) and copy (outputs) of generate; deliver. Each has places of its own.';
+comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
+comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
+comment on column keyframe_private.work.owner_id is 'Whose share of the places it takes: the owner, or a service-wide endpoint.';
+comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
+comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
+comment on column keyframe_private.work.worker is 'The process that has leased it.';
+comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
+comment on column keyframe_private.work.failures is 'How often in a row it failed.';
+comment on column keyframe_private.work.last_error is 'The code of the last failure.';
+-- A claim walks from resource to resource and lane to lane, one probe each. The other two hold what is scheduled, and the leases.
+create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
+create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
+create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
+create index work_subject_idx on keyframe_private.work (subject, kind) where queue <> 'deliver';
+
+create function keyframe_private.add_work(
+  queue text, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
+  failures integer default 0, last_error text default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  is_due constant boolean := add_work.due_at <= clock_timestamp();
+begin
+  insert into keyframe_private.work (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, failures, last_error)
+  values (add_work.queue, add_work.kind, add_work.subject, add_work.submit_id, owner, owner, add_work.resource,
+    case when is_due then 'ready' else 'scheduled' end::keyframe_private.work_state, add_work.due_at, add_work.failures, add_work.last_error);
+  if is_due then
+    perform keyframe_private.kick_unless_running('generate');
+  end if;
+end $$;
+comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
+
+create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe_private.work w
+    where w.subject = has_work.subject and w.kind = has_work.kind and w.queue <> 'deliver'
+      and (has_work.submit_id is null or w.submit_id = has_work.submit_id));
+end $$;
+comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
+
+create function keyframe_private.held_work(work_id bigint, lease_token uuid)
+returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+declare
+  held keyframe_private.work;
+begin
+  select w.* into held from keyframe_private.work w
+  where w.id = work_id and w.lease_token = held_work.lease_token and w.state = 'leased' for update;
+  return held;
+end $$;
+comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
+
+create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.work w
+  set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
+      resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
+  where w.id = held.id;
+end $$;
+comment on function keyframe_private.reschedule is 'Gives leased work back, due at a later time.';
+
+create function keyframe_private.retry_delay(failures integer)
+returns interval language plpgsql volatile set search_path = '' as $$
+begin
+  return coalesce((
+    select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
+    from keyframe_private.settings s), interval '1 minute');
+end $$;
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures; a minute without settings. Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.';

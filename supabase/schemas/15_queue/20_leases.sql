@@ -1,0 +1,190 @@
+-- The one claim of both workers: what is due becomes ready, and each lane gets its share of the places that are free.
+
+-- How many pieces of work a process may have open at once. Copies cost memory: about 2 MB each while the output's host is faster than
+-- Storage, and a hosted function has 256 MB (docs/decisions/0033).
+create function keyframe_private.places_of(queue text)
+returns integer language plpgsql immutable set search_path = '' as $$
+begin
+  return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
+end $$;
+comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
+
+-- So a resource that hangs, or an owner with much to do, leaves places to others, and newcomers find a fifth of the places.
+create function keyframe_private.may_open(places integer, open bigint, own bigint)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return open + own < places * 4 / 5 or own < least(4, (places - open) / 6.0);
+end $$;
+comment on function keyframe_private.may_open is 'Whether a resource or an owner with `own` of the `open` pieces of work may have one more: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
+
+-- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
+create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.work w
+  set state = 'ready', worker = null, lease_token = null,
+      failures = case when w.state = 'scheduled' then w.failures
+        when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end,
+      last_error = case when w.state = 'scheduled' then w.last_error else 'lease_expired' end
+  where w.id = any (array(
+    (select s.id from keyframe_private.work s
+     where s.queue = wanted_queue and s.state = 'scheduled' and s.due_at <= at order by s.due_at limit 1000 for update skip locked)
+    union all
+    -- No lease is that long: the clock was set back.
+    (select l.id from keyframe_private.work l
+     where l.queue = wanted_queue and l.state = 'leased' and (l.due_at <= at or l.due_at > at + interval '5 minutes') limit 1000
+     for update skip locked)));
+end $$;
+comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
+
+create function keyframe_private.has_due_work(queues text[], at timestamptz)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  one text;
+begin
+  foreach one in array queues loop
+    if (select true from keyframe_private.work w where w.queue = one and w.state = 'ready' limit 1)
+      or (select w.due_at from keyframe_private.work w
+          where w.queue = one and w.state = 'scheduled' order by w.due_at limit 1) <= at
+      or (select true from keyframe_private.work w where w.queue = one and w.state = 'leased' and w.due_at <= at limit 1) then
+      return true;
+    end if;
+  end loop;
+  return false;
+end $$;
+comment on function keyframe_private.has_due_work is 'Whether a claim might get something.';
+
+-- A lane of a walk, and how much of it may be leased.
+create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
+
+-- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
+create function keyframe_private.walk_lanes(
+  wanted_queue text, max_lanes integer, open_work jsonb, open_count bigint, at timestamptz,
+  inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
+language plpgsql volatile set search_path = '' as $$
+declare
+  places constant integer := keyframe_private.places_of(wanted_queue);
+  first_resource constant text := cursor_resource;
+  first_lane constant uuid := cursor_lane;
+  has_wrapped boolean := false;
+  next_resource text collate "C";
+  next_lane uuid;
+  most integer;
+begin
+  lanes := '{}';
+  is_cut := true;
+  for probe in 1 .. 4 * max_lanes loop
+    select w.resource, w.lane into next_resource, next_lane from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'ready' and (w.resource, w.lane) > (cursor_resource, cursor_lane)
+    order by w.resource, w.lane limit 1;
+    if has_wrapped and (not found or (next_resource, next_lane) > (first_resource, first_lane)) then
+      is_cut := false;
+      return;
+    elsif not found then
+      has_wrapped := true;
+      cursor_resource := '';
+      cursor_lane := '00000000-0000-0000-0000-000000000000';
+    elsif not keyframe_private.may_open(places, open_count, coalesce((open_work ->> next_resource)::bigint, 0)) then
+      cursor_resource := next_resource;
+      cursor_lane := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    else
+      cursor_resource := next_resource;
+      cursor_lane := next_lane;
+      most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource) else places end;
+      if most > 0 then
+        lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
+        exit when cardinality(lanes) = max_lanes;
+      end if;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.walk_lanes is 'The lanes with ready work whose turn it is, without those of full resources. is_cut: there are more.';
+
+-- Each lane gives one after the other, until a resource, an owner or the process has all that it may have open. The indexes are used whatever
+-- the statistics of a table say that is empty in one moment and full in the next.
+create function keyframe_private.lease_work(
+  wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
+  inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
+language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  places constant integer := keyframe_private.places_of(wanted_queue);
+  token constant uuid := gen_random_uuid();
+  open_count bigint;
+  by_resource jsonb;
+  by_owner jsonb;
+  lanes keyframe_private.lane_share[];
+begin
+  perform keyframe_private.make_ready(wanted_queue, at);
+  with mine as materialized (
+    select w.resource, w.owner_id from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'leased' and w.worker = for_worker
+  )
+  select (select count(*) from mine),
+    (select coalesce(jsonb_object_agg(r.resource, r.n), '{}') from (select m.resource, count(*) as n from mine m group by 1) r),
+    (select coalesce(jsonb_object_agg(o.owner_id, o.n), '{}') from (select m.owner_id, count(*) as n from mine m group by 1) o)
+  into open_count, by_resource, by_owner;
+  leased := '{}';
+  select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
+  from keyframe_private.walk_lanes(wanted_queue, least(max_rows, 100), by_resource, open_count, at, cursor_resource, cursor_lane) w;
+  if cardinality(lanes) = 0 then
+    return;
+  end if;
+  with candidate as (
+    select r.id, r.owner_id, l.resource, l.place, row_number() over (partition by l.place order by r.id) as turn
+    from unnest(lanes) with ordinality l (resource, lane, most, place)
+    cross join lateral (
+      select w.id, w.owner_id from keyframe_private.work w
+      where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource and w.lane = l.lane
+      order by w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
+  ), counted as (
+    select c.id, c.resource, c.owner_id,
+      row_number() over (order by c.turn, c.place) - 1 as before_all,
+      row_number() over (partition by c.resource order by c.turn, c.place) - 1 as before_at_resource,
+      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1 as before_of_owner
+    from candidate c
+  ), chosen as materialized (
+    select c.id, c.before_all from counted c
+    where c.before_all < least(max_rows, places - open_count)
+      and keyframe_private.may_open(places, open_count + c.before_all,
+        coalesce((by_resource ->> c.resource)::bigint, 0) + c.before_at_resource)
+      and keyframe_private.may_open(places, open_count + c.before_all,
+        coalesce((by_owner ->> c.owner_id::text)::bigint, 0) + c.before_of_owner)
+  ), taken as (
+    update keyframe_private.work w
+    set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
+    where w.id = any (array(select c.id from chosen c))
+    returning w.*
+  )
+  select coalesce(array_agg(row(t.*)::keyframe_private.work order by c.before_all), '{}')
+  into leased from taken t join chosen c on c.id = t.id;
+end $$;
+comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
+
+-- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
+-- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
+-- waiting took 4 % of a core.
+create function keyframe_private.wait_for_due(function_name text, queues text[], wait_ms integer)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
+  checked_at timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
+    return true;
+  end if;
+  loop
+    checked_at := clock_timestamp();
+    if keyframe_private.has_due_work(queues, checked_at) then
+      return true;
+    end if;
+    rest := greatest(
+      least(wait_ms, 1000) / 50000.0, case function_name when 'generate' then 0.005 else 0 end,
+      9 * extract(epoch from clock_timestamp() - checked_at));
+    if clock_timestamp() + make_interval(secs => rest) >= ends then
+      return false;
+    end if;
+    perform pg_sleep(rest);
+  end loop;
+end $$;
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. False: it has waited, and nothing is due.';

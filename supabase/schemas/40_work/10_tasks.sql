@@ -1,0 +1,234 @@
+-- The work of generate: what each kind is about, and what becomes of it.
+
+-- The work that the states of a prediction ask for. What it asks for no more is found out by the worker, which takes nobody's lock for it.
+create function keyframe_private.add_work_of_prediction()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if new.status = 'storing' then
+    perform keyframe_private.add_work('copy', 'store', new.id, new.owner_id,
+      left(split_part(new.provider_output_url, '/', 3), 255) || ' ' || new.model);
+  else
+    perform keyframe_private.add_work('ask', 'submit', new.id, new.owner_id, new.model, submit_id => (
+      select s.id from keyframe_private.provider_submits s
+      where s.prediction_id = new.id and s.submitted_at is null and s.ended_at is null));
+  end if;
+  return null;
+end $$;
+
+create function keyframe_private.is_current(held keyframe_private.work)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe.predictions p
+    left join keyframe_private.provider_submits s on s.id = held.submit_id
+    where p.id = held.subject and case held.kind
+      when 'submit' then p.status = 'queued' and s.attempt = p.attempt
+      when 'poll' then p.status in ('starting', 'processing') and s.provider_prediction_id = p.provider_prediction_id
+      when 'store' then p.status = 'storing'
+    end);
+end $$;
+comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
+
+create function keyframe_private.finish_work(held keyframe_private.work)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if held.kind = 'store' then
+    perform keyframe_private.remove_partial_output(held.subject);
+  end if;
+  delete from keyframe_private.work w where w.id = held.id;
+end $$;
+comment on function keyframe_private.finish_work is 'Deletes work that is done, or that is asked for no more. Nobody writes the output of a store any longer then.';
+
+-- A run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
+create function keyframe_private.settle_work(held keyframe_private.work, poll_seconds double precision default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  run_submit bigint;
+begin
+  if held.kind in ('submit', 'poll') then
+    select s.id into run_submit from keyframe.predictions p
+    join keyframe_private.provider_submits s on s.provider_prediction_id = p.provider_prediction_id
+    where p.id = held.subject and p.status in ('starting', 'processing');
+    if run_submit is not null and (
+      held.kind = 'poll' and held.submit_id = run_submit or not keyframe_private.has_work(held.subject, 'poll', run_submit)) then
+      held.kind := 'poll';
+      held.resource := 'poll';
+      held.submit_id := run_submit;
+      perform keyframe_private.reschedule(held,
+        now() + coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval()), 0, null);
+      return;
+    end if;
+  elsif held.kind = 'cancel' and exists (
+    select from keyframe_private.provider_submits s where s.id = held.submit_id and s.ended_at is null) then
+    perform keyframe_private.reschedule(held,
+      now() + least(interval '5 minutes', interval '10 seconds' * (held.failures + 1)), held.failures + 1, 'not_canceled');
+    return;
+  end if;
+  perform keyframe_private.finish_work(held);
+end $$;
+comment on function keyframe_private.settle_work is 'What becomes of work whose result is recorded: a run that goes on is polled later, a cancel that has not ended it is repeated, and the rest is done.';
+
+create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+begin
+  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, code);
+end $$;
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure.';
+
+-- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
+create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  row_now keyframe.predictions;
+  submit keyframe_private.provider_submits;
+  settings jsonb;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
+  if row_now.status is distinct from 'queued' then
+    perform keyframe_private.settle_work(held);
+    return null;
+  elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
+    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+    perform keyframe_private.finish_work(held);
+    return null;
+  end if;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
+  for update;
+  if not found then
+    if not exists (
+      select from keyframe_private.provider_submits s
+      where s.prediction_id = row_now.id and s.submitted_at is null and s.ended_at is null) then
+      perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
+    end if;
+    perform keyframe_private.finish_work(held);
+    return null;
+  end if;
+  select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) into settings
+  from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+  if settings is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable',
+      'The model was taken away while this generation started. Run the step again.', true);
+    perform keyframe_private.finish_work(held);
+    return null;
+  end if;
+  update keyframe.predictions p set attempt = submit.attempt, updated_at = clock_timestamp() where p.id = row_now.id
+  returning p.* into row_now;
+  update keyframe_private.provider_submits s
+  set submitted_at = clock_timestamp(),
+      text_hash = case when not keyframe_private.has_images(row_now.input) then hashtextextended(row_now.input ->> 'prompt', 0) end
+  where s.id = submit.id;
+  return to_jsonb(row_now) || jsonb_build_object(
+    'images', keyframe_private.images_json(row_now.id), 'has_images', keyframe_private.has_images(row_now.input), 'model_settings', settings)
+    -- An earlier submit may have been accepted: its run is searched for before this one is sent.
+    || coalesce((
+      select jsonb_build_object('search_attempt', s.attempt, 'search_since', s.submitted_at) from keyframe_private.provider_submits s
+      where s.prediction_id = row_now.id and s.is_unanswered and s.id <> submit.id order by s.attempt limit 1),
+      '{"search_attempt": null, "search_since": null}');
+end $$;
+comment on function keyframe_worker.begin_submit is 'Records a submit before it is sent, and returns what is sent. Null: there is nothing to submit, or no longer.';
+
+create function keyframe_worker.expire_prediction(work_id bigint, lease_token uuid)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  row_now keyframe.predictions;
+begin
+  select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
+  if row_now.deadline_at <= now() then
+    perform keyframe_private.mark_failed(row_now.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
+  elsif held.kind <> 'expire' and keyframe_private.is_current(held) then
+    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+  end if;
+  perform keyframe_private.finish_work(held);
+end $$;
+comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often.';
+
+create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+begin
+  if held.id is not null then
+    perform keyframe_private.admit_waiting(held.owner_id);
+    perform keyframe_private.finish_work(held);
+  end if;
+end $$;
+comment on function keyframe_worker.admit_predictions is 'Gives the free slots of an owner to the predictions that wait.';
+
+-- Reads without a lock. A callback since the last poll makes one needless for now.
+create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  details jsonb := '{}';
+  updated timestamptz;
+begin
+  if held.kind in ('poll', 'store') then
+    select jsonb_build_object('project_id', p.project_id, 'attempt', p.attempt, 'step', p.step,
+      'provider_prediction_id', p.provider_prediction_id, 'provider_output_url', p.provider_output_url, 'last_error', held.last_error),
+      p.updated_at
+    into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
+    if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
+      details := details || '{"task": "expire"}';
+    elsif held.kind = 'poll' and held.failures = 0 and updated > at - poll_after then
+      perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
+      return null;
+    end if;
+  elsif held.kind = 'cancel' then
+    select jsonb_build_object('attempt', s.attempt, 'provider_prediction_id', s.provider_prediction_id)
+    into details from keyframe_private.provider_submits s where s.id = held.submit_id and s.ended_at is null;
+  elsif held.kind = 'search' then
+    select s.search_task || jsonb_build_object(
+      'step', s.step, 'model', s.model, 'attempt', s.attempt, 'search_attempt', s.attempt, 'search_since', s.submitted_at)
+    into details from keyframe_private.provider_submits s where s.id = held.submit_id and s.search_task is not null;
+  elsif held.kind = 'remove' and not exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then
+    details := null;
+  end if;
+  if details is null then
+    perform keyframe_private.finish_work(held);
+    return null;
+  end if;
+  return jsonb_build_object('task', held.kind, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
+    'owner_id', held.owner_id) || details;
+end $$;
+comment on function keyframe_private.task_of is 'Leased work as a task of generate; null when there is nothing to do.';
+
+create function keyframe_worker.claim_tasks(
+  worker uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  cursors jsonb default '{}', poll_seconds double precision default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  queues constant text[] := array['copy', 'ask'];
+  may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
+  poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
+  at timestamptz;
+  one text;
+  found_work record;
+  held keyframe_private.work;
+  task jsonb;
+  tasks jsonb := '[]';
+  is_more boolean := false;
+begin
+  -- Not now(): what became due during the wait is later than that. A lease that a crash forgets is taken again.
+  at := clock_timestamp();
+  perform set_config('synchronous_commit', 'off', true);
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
+  if max_rows > 0 and may_be_due then
+    foreach one in array queues loop
+      select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
+        coalesce(cursors #>> array[one, '0'], ''), coalesce((cursors #>> array[one, '1'])::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(one, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
+      is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
+      foreach held in array found_work.leased loop
+        task := keyframe_private.task_of(held, poll_after, at);
+        tasks := tasks || coalesce(task, '[]');
+      end loop;
+    end loop;
+  elsif max_rows <= 0 and heartbeat_ms <= 0 and keyframe_private.has_due_work(queues, at) then
+    perform keyframe_private.kick_unless_running('generate'); -- a worker that stops leaves due work to the next one
+  end if;
+  return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);
+end $$;
+comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';

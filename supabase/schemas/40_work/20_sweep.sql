@@ -1,0 +1,84 @@
+-- The sweep adds the work that time brings, and what was lost. It only inserts: the worker does it, one call for each, so that a row that
+-- raises or is locked stops no other.
+
+create function keyframe_private.add_overdue(max_rows integer)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.add_work('ask', 'expire', p.id, p.owner_id, 'expire')
+  from (
+    select o.id, o.owner_id from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.deadline_at <= now()
+      and not keyframe_private.has_work(o.id, 'expire')
+    order by o.deadline_at limit max_rows) p;
+end $$;
+comment on function keyframe_private.add_overdue is 'Adds work for predictions past their deadline.';
+
+-- One probe of the index for each owner. Descending: recent admissions leave dead entries at the start of each owner's range.
+create function keyframe_private.owners_waiting(start uuid, most integer)
+returns setof uuid language plpgsql stable set search_path = '' as $$
+declare
+  owner uuid := start;
+  before timestamptz := 'infinity'; -- of the first owner too
+begin
+  for walked in 1 .. most loop
+    select w.owner_id into owner from keyframe.predictions w
+    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, before)
+    order by w.owner_id desc, w.created_at desc
+    limit 1;
+    exit when not found;
+    return next owner;
+    before := '-infinity';
+  end loop;
+end $$;
+comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
+
+-- From a random id downwards, then from the top: otherwise owners without a free slot would block all behind them.
+create function keyframe_private.add_admissions(max_owners integer)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if (select s.spending_stopped from keyframe_private.settings s) is not false then
+    return;
+  end if;
+  perform keyframe_private.add_work('ask', 'admit', w.owner, w.owner, 'admit')
+  from (
+    select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+    union
+    select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
+    limit max_owners) w (owner)
+  where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit');
+end $$;
+comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
+
+-- After a restore of data without the queue, or a trigger that somebody switched off.
+create function keyframe_private.add_lost(max_rows integer)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.add_work(
+    case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
+    p.id, p.owner_id, case p.status when 'queued' then p.model when 'storing' then 'store' else 'poll' end, submit_id => (
+      select s.id from keyframe_private.provider_submits s
+      where s.prediction_id = p.id and s.ended_at is null
+        and s.provider_prediction_id is not distinct from p.provider_prediction_id
+      order by s.id desc limit 1))
+  from (
+    select o.* from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (
+      select from keyframe_private.work w where w.subject = o.id and w.queue <> 'deliver')
+    limit max_rows) p;
+end $$;
+comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
+
+create function keyframe_private.sweep(max_rows integer default 500)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_overdue(max_rows);
+  perform keyframe_private.add_admissions(max_rows);
+  perform keyframe_private.add_lost(max_rows);
+  if keyframe_private.has_due_work('{ask,copy}', now()) then
+    perform keyframe_private.kick_unless_running('generate');
+  end if;
+  if keyframe_private.has_due_work('{deliver}', now()) then
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+end $$;
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';

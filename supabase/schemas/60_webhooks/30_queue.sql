@@ -1,0 +1,101 @@
+-- The work of deliver: a row for each delivery that is to be sent. An endpoint is a lane.
+
+-- The standing of an endpoint is part of its resource: those that are slow leave the quick ones at a host that many share alone.
+create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
+    when endpoint.quick_answers_needed is null then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+end $$;
+comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
+
+-- In the order in which they are due, which is the order in which they are sent. Deliveries come, or somebody makes some pending again.
+create function keyframe_private.add_deliveries()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_op = 'INSERT' then
+    perform keyframe_private.add_delivery_work(array(select n from changed_to n where n.status = 'pending'));
+  else -- a recorded attempt is its worker's
+    perform keyframe_private.add_delivery_work(array(
+      select n from changed_to n join changed_from o using (id)
+      where n.status = 'pending' and n.attempts <= o.attempts
+        and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
+  end if;
+  return null;
+end $$;
+
+create function keyframe_private.add_delivery_work(deliveries keyframe.webhook_deliveries[])
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', d.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
+    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
+  from unnest(deliveries) d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
+  order by d.next_attempt_at, d.id;
+  if found then
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+end $$;
+comment on function keyframe_private.add_delivery_work is 'Adds the work of sending deliveries, and kicks deliver.';
+
+-- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+create function keyframe_private.resume_endpoint()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id), new.id,
+    keyframe_private.resource_of(new), 'ready', clock_timestamp());
+  perform keyframe_private.kick_unless_running('deliver');
+  return null;
+end $$;
+
+create function keyframe_private.resume_deliveries(held keyframe_private.work)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  most constant integer := 1000;
+  part constant keyframe.webhook_deliveries[] := array(
+    select d from keyframe.webhook_deliveries d
+    where d.id = any (array(
+      select p.id from keyframe.webhook_deliveries p
+      where p.endpoint_id = held.lane and p.status = 'pending' and p.id > held.subject order by p.id limit most))
+    order by d.id);
+begin
+  perform keyframe_private.add_delivery_work(part);
+  if cardinality(part) = most then
+    update keyframe_private.work w set subject = part[most].id, state = 'ready', worker = null, lease_token = null where w.id = held.id;
+  else
+    delete from keyframe_private.work w where w.id = held.id;
+  end if;
+end $$;
+comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint that was enabled again.';
+
+-- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times as many as may be open,
+-- because a call takes as long as a few requests.
+create function keyframe_private.open_lane(endpoint uuid, resource text)
+returns integer language plpgsql volatile set search_path = '' as $$
+declare
+  receiver keyframe.webhook_endpoints;
+  resource_now text;
+  work_ids bigint[];
+begin
+  if not keyframe_private.take_lock('lane', endpoint, waits => false) then
+    return 0;
+  end if;
+  select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;
+  resource_now := keyframe_private.resource_of(receiver);
+  if resource_now is distinct from open_lane.resource then
+    work_ids := array(
+      select r.id from keyframe_private.work r
+      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint order by r.id limit 10000);
+    if resource_now is null then
+      delete from keyframe_private.work w where w.id = any (work_ids);
+    else
+      update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
+    end if;
+    return 0;
+  end if;
+  return case when receiver.failing_since is not null then 1 when receiver.quick_answers_needed = 0 then 4 * receiver.max_in_flight
+      else receiver.max_in_flight end
+    - (select count(*) from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased');
+end $$;
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint may be leased. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';

@@ -1,0 +1,177 @@
+-- Recording the results of requests in batches, and scheduling retries.
+
+create function keyframe_private.next_delivery_attempt(
+  attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
+returns timestamptz language sql volatile set search_path = '' as $$
+  select at + greatest(
+    s.schedule[attempts] * (0.8 + random() * 0.4),
+    case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
+  -- Without settings no attempt is the last one.
+  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o),
+    array_fill(interval '5 minutes', array[attempts])) as schedule) s
+  where attempts <= cardinality(s.schedule)
+$$;
+comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.';
+
+-- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
+-- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
+create function keyframe_private.record_results(results jsonb, at timestamptz)
+returns uuid[] language plpgsql volatile
+  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
+declare
+  recorded uuid[];
+begin
+  with judged as (
+    select d.id, r.work_id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
+      case when not v.delivered then coalesce(r.error, 'http_status') end as error,
+      case when not v.delivered then
+        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, at) end as next_at
+    from jsonb_to_recordset(results) as r (id uuid, work_id bigint, attempt integer, started_at timestamptz, duration_ms integer,
+      status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
+    cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
+    where d.status = 'pending' -- an administrator may have ended it meanwhile
+    for update of d skip locked
+  ), changed as (
+    update keyframe.webhook_deliveries d
+    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
+        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted'
+          else 'pending' end::keyframe.delivery_status,
+        next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
+        completed_at = case when j.delivered or j.next_at is null then at end
+    from judged j where d.id = j.id
+  ), finished as (
+    delete from keyframe_private.work w where w.id = any (array(select j.work_id from judged j where j.next_at is null))
+  ), retried as (
+    update keyframe_private.work w
+    set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null, failures = least(w.failures + 1, 1000000),
+        last_error = j.error
+    from judged j where j.next_at is not null and w.id = j.work_id
+  ), logged as (
+    insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
+    select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
+    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
+    on conflict (delivery_id, attempt) do nothing
+  ), endpoints as (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone,
+      bool_or(j.duration_ms >= 3000) as is_slow, count(*) as answers
+    from judged j group by 1
+  ), switched as (
+    update keyframe.webhook_endpoints e
+    set failing_since = case when not o.delivered then coalesce(e.failing_since, at) end,
+        enabled = e.enabled and o.reason is null,
+        disabled_reason = coalesce(e.disabled_reason, o.reason),
+        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then at end),
+        quick_answers_needed = o.quick_answers_needed
+    from endpoints r
+    cross join lateral (
+      select w.id, r.delivered, v.reason, v.quick_answers_needed
+      from keyframe.webhook_endpoints w
+      cross join lateral (select case
+        when r.gone then 'gone'
+        when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+        end as reason,
+        case when r.is_slow then 5 else greatest(0, coalesce(w.quick_answers_needed, 0) - r.answers) end as quick_answers_needed) v
+      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null)
+        or w.quick_answers_needed is distinct from v.quick_answers_needed)
+      for no key update of w skip locked) o -- looked up one by one, not all of them read
+    where e.id = o.id
+  )
+  select coalesce(array_agg(j.id), '{}') into recorded from judged j;
+  return recorded;
+end $$;
+comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked, with what becomes of their work; returns which.';
+
+-- The endpoints with what is sent to them, in order, of at most max_bytes. What is not due, or leased twice, is dropped.
+create function keyframe_private.describe_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  held keyframe_private.work;
+  sent bigint[];
+  too_large bigint[];
+  endpoints jsonb;
+begin
+  for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
+    perform keyframe_private.resume_deliveries(held);
+  end loop;
+  with due as materialized (
+    select l.id as work_id, l.lane, l.place, d.id, d.attempts, d.event_id, v.body,
+      sum(octet_length(v.body)) over (order by l.place rows unbounded preceding) as bytes
+    from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
+      failures, last_error, place)
+    join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending' and d.next_attempt_at <= at
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    where l.kind = 'deliver' and not exists (
+      select from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
+        and (o.id < l.id or o.lease_token <> l.lease_token))
+  ), fitting as (
+    select d.* from due d where d.bytes <= max_bytes or d.bytes = octet_length(d.body) -- one in any case
+  ), by_endpoint as (
+    select f.lane, jsonb_build_object(
+      'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,
+      'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', f.deliveries) as endpoint
+    from (
+      select f.lane, jsonb_agg(jsonb_build_object(
+        'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.place) as deliveries
+      from fitting f group by f.lane) f
+    join keyframe.webhook_endpoints e on e.id = f.lane
+  )
+  select coalesce((select jsonb_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
+    array(select d.work_id from due d except select f.work_id from fitting f)
+  into endpoints, sent, too_large;
+  perform keyframe_private.give_back(too_large);
+  delete from keyframe_private.work w where w.id = any (array(
+    select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent) and l.id <> all (too_large)));
+  return endpoints;
+end $$;
+comment on function keyframe_private.describe_deliveries is 'What a worker needs to send what it has leased.';
+
+create function keyframe_private.give_back(work_ids bigint[])
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
+  where w.id = any (work_ids) and w.state = 'leased';
+end $$;
+comment on function keyframe_private.give_back is 'Gives leased deliveries back that were not sent.';
+
+-- returned: leased work that is not sent after all. The time limit is below the worker's own.
+create function keyframe_worker.exchange_deliveries(
+  results jsonb, worker uuid, max_rows integer, returned bigint[] default '{}', max_bytes integer default 2000000,
+  heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
+  at timestamptz default now())
+returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
+declare
+  recorded uuid[] := '{}';
+  found_work record;
+  endpoints jsonb := '[]';
+  is_more boolean := false;
+begin
+  if results = '[]' then
+    -- The commit does not wait for the disk: what was leased shortly before a crash is leased again.
+    perform set_config('synchronous_commit', 'off', true);
+    perform keyframe_private.wait_for_due('deliver', '{deliver}', wait_ms);
+    at := at + (clock_timestamp() - now());
+  else
+    recorded := keyframe_private.record_results(results, at);
+  end if;
+  if returned <> '{}' then
+    perform keyframe_private.give_back(returned);
+  end if;
+  if heartbeat_ms is not null then
+    perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
+  end if;
+  if max_rows > 0 then
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker, interval '30 seconds', max_rows, at,
+      coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+    cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
+    is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
+    endpoints := keyframe_private.describe_deliveries(found_work.leased, max_bytes, at);
+  elsif coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
+    perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one
+  end if;
+  return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', array(
+    select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
+    where r.id <> all (recorded)));
+end $$;
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: deliveries that somebody holds; the worker gives their results again.';
