@@ -1755,20 +1755,24 @@ comment on function keyframe_private.may_open is 'Whether a resource or an owner
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
 create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
+declare
+  due constant bigint[] := array(
+    select w.id from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'scheduled' and w.due_at <= at order by w.due_at limit 1000 for update skip locked);
+  expired constant bigint[] := array(
+    select w.id from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'leased' and (w.due_at <= at or w.due_at > at + interval '5 minutes') -- the clock was set back
+    limit 1000 for update skip locked);
 begin
-  update keyframe_private.work w
-  set state = 'ready', worker = null, lease_token = null,
-      failures = case when w.state = 'scheduled' then w.failures
-        when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end,
-      last_error = case when w.state = 'scheduled' then w.last_error else 'lease_expired' end
-  where w.id = any (array(
-    (select s.id from keyframe_private.work s
-     where s.queue = wanted_queue and s.state = 'scheduled' and s.due_at <= at order by s.due_at limit 1000 for update skip locked)
-    union all
-    -- No lease is that long: the clock was set back.
-    (select l.id from keyframe_private.work l
-     where l.queue = wanted_queue and l.state = 'leased' and (l.due_at <= at or l.due_at > at + interval '5 minutes') limit 1000
-     for update skip locked)));
+  if due <> '{}' then
+    update keyframe_private.work w set state = 'ready' where w.id = any (due);
+  end if;
+  if expired <> '{}' then
+    update keyframe_private.work w
+    set state = 'ready', worker = null, lease_token = null, last_error = 'lease_expired',
+        failures = case when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end
+    where w.id = any (expired);
+  end if;
 end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
@@ -6554,10 +6558,10 @@ create function keyframe_private.add_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if tg_op = 'INSERT' then
-    perform keyframe_private.add_delivery_work(array(select n from changed_to n where n.status = 'pending'));
+    perform keyframe_private.add_delivery_work(array(select row(n.*)::keyframe.webhook_deliveries from changed_to n where n.status = 'pending'));
   else -- a recorded attempt is its worker's
     perform keyframe_private.add_delivery_work(array(
-      select n from changed_to n join changed_from o using (id)
+      select row(n.*)::keyframe.webhook_deliveries from changed_to n join changed_from o on o.id = n.id
       where n.status = 'pending' and n.attempts <= o.attempts
         and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
   end if;
@@ -7526,6 +7530,213 @@ comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that a
 
 select keyframe_private.schedule_jobs();
 
+-- supabase/schemas/80_service/25_pruning.sql
+
+-- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
+
+create table keyframe_private.unpruned (
+  subject text primary key,
+  code text not null,
+  reason text not null,
+  failures integer not null default 1,
+  since timestamptz not null default now(),
+  next_try_at timestamptz not null
+);
+comment on table keyframe_private.unpruned is 'Rows that pruning leaves out until next_try_at, because an error was raised when they were to be deleted or merged. Empty in a healthy service.';
+comment on column keyframe_private.unpruned.subject is 'What was to be done, the table and the row''s key.';
+comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it took all the time of the job.';
+comment on column keyframe_private.unpruned.reason is 'The message of the last error.';
+comment on column keyframe_private.unpruned.failures is 'How often in a row.';
+comment on column keyframe_private.unpruned.since is 'When it first failed.';
+comment on column keyframe_private.unpruned.next_try_at is 'When it is tried again.';
+create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
+
+-- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
+create function keyframe_private.is_unpruned(subject text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
+end $$;
+comment on function keyframe_private.is_unpruned is 'Whether pruning leaves a row out for now.';
+
+create function keyframe_private.note_unpruned(subject text, code text, reason text)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  raise warning 'Not pruned: %: % (%)', subject, reason, code;
+  insert into keyframe_private.unpruned as u (subject, code, reason, next_try_at)
+  values (note_unpruned.subject, note_unpruned.code, left(note_unpruned.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
+  on conflict on constraint unpruned_pkey do update
+    set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
+      next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
+end $$;
+comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
+
+-- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
+-- rows took all the time of the call, the next run does them one by one, to find the slow one.
+create function keyframe_private.work_in_parts(part text, candidates text, work text)
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
+  rows tid[];
+  subjects text[];
+  first integer := 1;
+  size integer;
+  one_by_one constant boolean := exists (
+    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
+begin
+  if keyframe_private.is_out_of_time() then
+    return; -- what was done before has used it up
+  end if;
+  execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
+  size := case when one_by_one then 1 else cardinality(rows) end;
+  while first <= cardinality(rows) loop
+    if keyframe_private.is_out_of_time() then
+      return;
+    end if;
+    begin
+      execute work using rows[first : first + size - 1];
+      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
+      first := first + size;
+      size := case when one_by_one then 1 else size * 2 end;
+    exception when query_canceled then
+      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
+      perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      return;
+    when others or assert_failure then
+      if size > 1 then
+        size := size / 2;
+      else
+        if not keyframe_private.is_lock_wait(sqlstate) then
+          perform keyframe_private.note_unpruned(subjects[first], sqlstate, sqlerrm);
+        end if;
+        first := first + 1;
+      end if;
+      exit when clock_timestamp() > ends;
+    end;
+  end loop;
+  delete from keyframe_private.unpruned u where u.subject = part;
+exception when others then
+  perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
+end $$;
+comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
+
+create function keyframe_private.prune_rows(
+  name text, key text, condition text, max_rows integer, verb text default 'delete',
+  work text default 'delete from %s o where o.ctid = any ($1)')
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  part constant text := verb || ' ' || name;
+  subject constant text := format('concat_ws('' '', %L, %s)', part, key);
+begin
+  perform keyframe_private.work_in_parts(
+    part,
+    format(
+      'select o.ctid, %s as subject from %s o where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked',
+      subject, name, subject, condition, max_rows),
+    -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
+    replace(format(work, name), '$1', 'array(select unnest($1))'));
+end $$;
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that failed. Deletes them by default. `key` is an SQL expression.';
+
+-- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
+create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  -- Literals, because the planner has to see how few they are.
+  gone constant uuid[] := array(select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000);
+  is_left constant text := format('o.endpoint_id = any (%L::uuid[])', gone);
+begin
+  if gone = '{}' then
+    return;
+  end if;
+  -- From the index alone: an endpoint may have left a million.
+  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
+    format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
+  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
+      and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
+end $$;
+comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
+
+-- Also what deleted endpoints left, hours after two days, and expired secrets.
+create function keyframe_private.prune_webhooks(max_rows integer default 2000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.id', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
+  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', 'o.endpoint_id, o.hour', $w$
+    o.hour < now() - interval '2 days' and (
+      o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
+      or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
+    order by o.hour$w$, max_rows * 5);
+  perform keyframe_private.prune_deleted_endpoints();
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
+end $$;
+comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
+
+create function keyframe_private.prune(max_rows integer default 5000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+declare
+  name text;
+  key text;
+  condition text;
+begin
+  -- No run takes longer than a day.
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+    $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
+    least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
+  -- is_only_submit_of_its_text reads up to two hours back.
+  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
+    $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
+    max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
+  for name, key, condition in
+    values
+      ('quotes', 'o.id', $w$o.kept_until < now() order by o.kept_until$w$),
+      ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
+      ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
+      ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
+      ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
+      ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
+      ('balance_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
+      ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
+      -- A row that is still due is tried again within minutes: these have ended, or are gone.
+      ('unpruned', 'o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
+  loop
+    perform keyframe_private.prune_rows('keyframe_private.' || name, key, condition, max_rows);
+  end loop;
+  perform keyframe_private.prune_webhooks();
+end $$;
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (unpruned).';
+
+-- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
+create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
+    o.refilled_at < now() - interval '1 day' and (
+      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
+      from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
+end $$;
+comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
+
+-- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
+create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_delivery_work(array(
+    select d from keyframe.webhook_endpoints e
+    join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
+    where e.enabled and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
+    order by d.id limit max_rows));
+end $$;
+comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
+
 -- supabase/schemas/80_service/30_health.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
@@ -8205,213 +8416,6 @@ comment on view keyframe_private.admin_balances is 'For administrators: the bala
 comment on column keyframe_private.admin_balances.credits_usd is 'The sum of the owner''s credits.';
 comment on column keyframe_private.admin_balances.balance_usd is 'What is left of them.';
 comment on column keyframe_private.admin_balances.held_usd is 'What is reserved for submits that have not ended; balance_usd is without it.';
-
--- supabase/schemas/80_service/50_pruning.sql
-
--- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
-
-create table keyframe_private.unpruned (
-  subject text primary key,
-  code text not null,
-  reason text not null,
-  failures integer not null default 1,
-  since timestamptz not null default now(),
-  next_try_at timestamptz not null
-);
-comment on table keyframe_private.unpruned is 'Rows that pruning leaves out until next_try_at, because an error was raised when they were to be deleted or merged. Empty in a healthy service.';
-comment on column keyframe_private.unpruned.subject is 'What was to be done, the table and the row''s key.';
-comment on column keyframe_private.unpruned.code is 'The SQLSTATE of the last error; 57014: it took all the time of the job.';
-comment on column keyframe_private.unpruned.reason is 'The message of the last error.';
-comment on column keyframe_private.unpruned.failures is 'How often in a row.';
-comment on column keyframe_private.unpruned.since is 'When it first failed.';
-comment on column keyframe_private.unpruned.next_try_at is 'When it is tried again.';
-create index unpruned_next_try_at_idx on keyframe_private.unpruned (next_try_at);
-
--- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
-create function keyframe_private.is_unpruned(subject text)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return exists (select from keyframe_private.unpruned u where u.subject = is_unpruned.subject and u.next_try_at > now());
-end $$;
-comment on function keyframe_private.is_unpruned is 'Whether pruning leaves a row out for now.';
-
-create function keyframe_private.note_unpruned(subject text, code text, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  raise warning 'Not pruned: %: % (%)', subject, reason, code;
-  insert into keyframe_private.unpruned as u (subject, code, reason, next_try_at)
-  values (note_unpruned.subject, note_unpruned.code, left(note_unpruned.reason, 300), clock_timestamp() + keyframe_private.retry_delay(1))
-  on conflict on constraint unpruned_pkey do update
-    set code = excluded.code, reason = excluded.reason, failures = least(u.failures + 1, 1000000),
-      next_try_at = clock_timestamp() + keyframe_private.retry_delay(u.failures + 1);
-end $$;
-comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
-
--- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
--- rows took all the time of the call, the next run does them one by one, to find the slow one.
-create function keyframe_private.work_in_parts(part text, candidates text, work text)
-returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
-declare
-  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
-  rows tid[];
-  subjects text[];
-  first integer := 1;
-  size integer;
-  one_by_one constant boolean := exists (
-    select from keyframe_private.unpruned u where u.subject = part and u.code = '57014');
-begin
-  if keyframe_private.is_out_of_time() then
-    return; -- what was done before has used it up
-  end if;
-  execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
-  size := case when one_by_one then 1 else cardinality(rows) end;
-  while first <= cardinality(rows) loop
-    if keyframe_private.is_out_of_time() then
-      return;
-    end if;
-    begin
-      execute work using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
-      first := first + size;
-      size := case when one_by_one then 1 else size * 2 end;
-    exception when query_canceled then
-      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
-      perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
-      return;
-    when others or assert_failure then
-      if size > 1 then
-        size := size / 2;
-      else
-        if not keyframe_private.is_lock_wait(sqlstate) then
-          perform keyframe_private.note_unpruned(subjects[first], sqlstate, sqlerrm);
-        end if;
-        first := first + 1;
-      end if;
-      exit when clock_timestamp() > ends;
-    end;
-  end loop;
-  delete from keyframe_private.unpruned u where u.subject = part;
-exception when others then
-  perform keyframe_private.note_unpruned(part, sqlstate, sqlerrm);
-end $$;
-comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
-
-create function keyframe_private.prune_rows(
-  name text, key text, condition text, max_rows integer, verb text default 'delete',
-  work text default 'delete from %s o where o.ctid = any ($1)')
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  part constant text := verb || ' ' || name;
-  subject constant text := format('concat_ws('' '', %L, %s)', part, key);
-begin
-  perform keyframe_private.work_in_parts(
-    part,
-    format(
-      'select o.ctid, %s as subject from %s o where not keyframe_private.is_unpruned(%s) and %s limit %s for update of o skip locked',
-      subject, name, subject, condition, max_rows),
-    -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
-    replace(format(work, name), '$1', 'array(select unnest($1))'));
-end $$;
-comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that failed. Deletes them by default. `key` is an SQL expression.';
-
--- Deliveries first, then test events that have none any more: a locked delivery would hold up the deletion of its event.
-create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
-returns void language plpgsql volatile set search_path = '' as $$
-declare
-  -- Literals, because the planner has to see how few they are.
-  gone constant uuid[] := array(select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000);
-  is_left constant text := format('o.endpoint_id = any (%L::uuid[])', gone);
-begin
-  if gone = '{}' then
-    return;
-  end if;
-  -- From the index alone: an endpoint may have left a million.
-  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
-    format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
-  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
-    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
-  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
-    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
-      and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
-end $$;
-comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
-
--- Also what deleted endpoints left, hours after two days, and expired secrets.
-create function keyframe_private.prune_webhooks(max_rows integer default 2000)
-returns void language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.id', 'o.expires_at <= now() order by o.expires_at', max_rows);
-  -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
-  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', 'o.endpoint_id, o.hour', $w$
-    o.hour < now() - interval '2 days' and (
-      o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
-      or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
-    order by o.hour$w$, max_rows * 5);
-  perform keyframe_private.prune_deleted_endpoints();
-  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
-    'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
-end $$;
-comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
-
-create function keyframe_private.prune(max_rows integer default 5000)
-returns void language plpgsql volatile security definer set search_path = '' as $$
-declare
-  name text;
-  key text;
-  condition text;
-begin
-  -- No run takes longer than a day.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
-    $w$o.search_task is not null and o.submitted_at < now() - interval '1 day' order by o.submitted_at$w$,
-    least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
-  -- is_only_submit_of_its_text reads up to two hours back.
-  perform keyframe_private.prune_rows('keyframe_private.provider_submits', 'o.id',
-    $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
-    max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
-  for name, key, condition in
-    values
-      ('quotes', 'o.id', $w$o.kept_until < now() order by o.kept_until$w$),
-      ('idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$),
-      ('provider_submits', 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$),
-      ('daily_costs', 'o.id', $w$o.is_merged and o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
-      ('project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$),
-      ('film_shares', 'o.id', $w$o.expires_at < now() order by o.expires_at$w$),
-      ('exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$),
-      ('balance_notes', 'o.id', $w$o.noted_at < now() - interval '13 months'$w$),
-      ('kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$),
-      -- A row that is still due is tried again within minutes: these have ended, or are gone.
-      ('unpruned', 'o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$)
-  loop
-    perform keyframe_private.prune_rows('keyframe_private.' || name, key, condition, max_rows);
-  end loop;
-  perform keyframe_private.prune_webhooks();
-end $$;
-comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (unpruned).';
-
--- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
-create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
-    o.refilled_at < now() - interval '1 day' and (
-      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
-      from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
-end $$;
-comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
-
--- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
-returns void language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.add_delivery_work(array(
-    select d from keyframe.webhook_endpoints e
-    join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
-    where e.enabled and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
-    order by d.id limit max_rows));
-end $$;
-comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
 
 -- supabase/schemas/80_service/60_realtime.sql
 

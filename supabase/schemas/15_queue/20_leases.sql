@@ -20,20 +20,24 @@ comment on function keyframe_private.may_open is 'Whether a resource or an owner
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
 create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
+declare
+  due constant bigint[] := array(
+    select w.id from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'scheduled' and w.due_at <= at order by w.due_at limit 1000 for update skip locked);
+  expired constant bigint[] := array(
+    select w.id from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'leased' and (w.due_at <= at or w.due_at > at + interval '5 minutes') -- the clock was set back
+    limit 1000 for update skip locked);
 begin
-  update keyframe_private.work w
-  set state = 'ready', worker = null, lease_token = null,
-      failures = case when w.state = 'scheduled' then w.failures
-        when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end,
-      last_error = case when w.state = 'scheduled' then w.last_error else 'lease_expired' end
-  where w.id = any (array(
-    (select s.id from keyframe_private.work s
-     where s.queue = wanted_queue and s.state = 'scheduled' and s.due_at <= at order by s.due_at limit 1000 for update skip locked)
-    union all
-    -- No lease is that long: the clock was set back.
-    (select l.id from keyframe_private.work l
-     where l.queue = wanted_queue and l.state = 'leased' and (l.due_at <= at or l.due_at > at + interval '5 minutes') limit 1000
-     for update skip locked)));
+  if due <> '{}' then
+    update keyframe_private.work w set state = 'ready' where w.id = any (due);
+  end if;
+  if expired <> '{}' then
+    update keyframe_private.work w
+    set state = 'ready', worker = null, lease_token = null, last_error = 'lease_expired',
+        failures = case when w.kind <> 'submit' and w.last_error is distinct from 'lease_expired' then 1 else w.failures + 1 end
+    where w.id = any (expired);
+  end if;
 end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 

@@ -14,10 +14,10 @@ create function keyframe_private.add_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if tg_op = 'INSERT' then
-    perform keyframe_private.add_delivery_work(array(select n from changed_to n where n.status = 'pending'));
+    perform keyframe_private.add_delivery_work(array(select row(n.*)::keyframe.webhook_deliveries from changed_to n where n.status = 'pending'));
   else -- a recorded attempt is its worker's
     perform keyframe_private.add_delivery_work(array(
-      select n from changed_to n join changed_from o using (id)
+      select row(n.*)::keyframe.webhook_deliveries from changed_to n join changed_from o on o.id = n.id
       where n.status = 'pending' and n.attempts <= o.attempts
         and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
   end if;

@@ -81,7 +81,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
 
   "Try one again now, not later": async () => {
     await db.sql`delete from keyframe.predictions`;
-    const later = { next_attempt_at: inSeconds(600), retry_reason: "provider_unavailable", failures: 2 };
+    const later = { next_attempt_at: inSeconds(600), last_error: "provider_unavailable", failures: 2 };
     const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, ...later } });
     const busy = await seedPrediction(db.sql, world, { columns: later });
     await kicksTo("generate");

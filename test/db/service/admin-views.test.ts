@@ -22,13 +22,13 @@ describe("admin_queue", () => {
 
   test.each<[why: string, status: "queued" | "processing" | "storing", columns: Row]>([
     ["worked_on", "queued", { lease_token: lease(), next_attempt_at: inSeconds(30) }],
-    ["lease_ran_out", "storing", { lease_token: lease(), next_attempt_at: inSeconds(-1) }],
+    ["lease_expired", "storing", { lease_token: lease(), next_attempt_at: inSeconds(-1) }],
     ["due", "queued", { lease_token: null, next_attempt_at: inSeconds(-1) }],
-    ["due", "queued", { lease_token: null, next_attempt_at: inSeconds(-1), retry_reason: "provider_rate_limited" }],
+    ["due", "queued", { lease_token: null, next_attempt_at: inSeconds(-1), last_error: "provider_rate_limited" }],
     [
       "backing_off",
       "queued",
-      { lease_token: null, next_attempt_at: inSeconds(30), failures: 0, retry_reason: "provider_rate_limited" },
+      { lease_token: null, next_attempt_at: inSeconds(30), failures: 0, last_error: "provider_rate_limited" },
     ],
     ["at_the_provider", "processing", { lease_token: null, next_attempt_at: inSeconds(30) }],
     ["waiting", "queued", { lease_token: null, admitted_at: null, deadline_at: null }],

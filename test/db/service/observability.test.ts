@@ -192,7 +192,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     "predictions of each status, one of them due for long → counted, and how long; those in line are neither queued nor due",
     async () => {
       await prediction("queued", { lease_token: null, next_attempt_at: ago(90) });
-      await prediction("queued", { ...LATER, retry_reason: "provider_rate_limited" });
+      await prediction("queued", { ...LATER, last_error: "provider_rate_limited" });
       const { id } = await prediction("starting", LATER);
       await prediction("processing", LATER);
       await prediction("processing", { next_attempt_at: ago(20) });

@@ -83,7 +83,7 @@ const lane = run(
 );
 const waiting = prediction({ columns: { admitted_at: null, deadline_at: null, lease_token: null } });
 const overdue = prediction({ columns: { deadline_at: new Date(0) } });
-const exhausted = prediction({ status: "processing", columns: { failures: 7, retry_reason: "lease_ran_out" } });
+const exhausted = prediction({ status: "processing", columns: { failures: 7, last_error: "lease_expired" } });
 const forgotten = prediction(unanswered(new Date(0)));
 
 /** Which rows there are once a batch of two is done. */

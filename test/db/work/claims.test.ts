@@ -71,7 +71,7 @@ describe("a lease", () => {
   test("that ran out → claimed again under a new one, with one failure more", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
     const [task] = await claim(db.sql);
-    expect(task).toMatchObject({ id, task: "store", attempt: 1, failures: 1, retry_reason: "lease_ran_out" });
+    expect(task).toMatchObject({ id, task: "store", attempt: 1, failures: 1, last_error: "lease_expired" });
     expect(task?.lease_token).not.toBe(lease);
   });
 

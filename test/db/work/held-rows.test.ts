@@ -30,7 +30,7 @@ const clear = () =>
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const LATER = { next_attempt_at: ago(-60) };
-const DEAD = { failures: 7, retry_reason: "lease_ran_out" };
+const DEAD = { failures: 7, last_error: "lease_expired" };
 const WAITS = { admitted_at: null, deadline_at: null, lease_token: null };
 
 type Owner = Awaited<ReturnType<typeof addOwner>>;

@@ -226,7 +226,7 @@ describe("a run that failed because it could not read the images", () => {
     const { id } = await seedFailed();
     expect(await readRow(db.sql, id)).toMatchObject({
       ...{ status: "queued", provider_prediction_id: null, lease_token: null },
-      ...{ attempt: 1, failures: 1, retry_reason: "input_unreachable", progress: 0.5, started_at: expect.any(Date) },
+      ...{ attempt: 1, failures: 1, last_error: "input_unreachable", progress: 0.5, started_at: expect.any(Date) },
     });
     const [wait] = await db.sql`
       select extract(epoch from next_attempt_at - updated_at)::float as seconds from keyframe.predictions where id = ${id}`;
@@ -258,7 +258,7 @@ describe("a run that failed because it could not read the images", () => {
     const run = newRun();
     expect(await providerSays(db.sql, { id, run, ...unreachable })).toBe("recorded");
     expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("given_up");
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "input_unreachable" });
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", last_error: "input_unreachable" });
   });
 
   test("cancelled before the next submit → no run to cancel", async () => {
@@ -287,7 +287,7 @@ const interrupted = { status: "failed", failure: "interrupted", error: "Director
 test("a run is interrupted at the provider → submitted once more; interrupted again → failed, retryable", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
   expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "provider_failed" });
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", last_error: "provider_failed" });
   await makeDue(db.sql, id);
   expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
   expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");

@@ -77,7 +77,7 @@ describe("putting a task off", () => {
       expect(longest).toBeLessThanOrEqual(seconds * 1.2);
       // Twenty of them lie closer together once in ten thousand million times.
       expect(longest - shortest).toBeGreaterThan(seconds * 0.1);
-      const counted = { failures: Number(failures) + 1, retry_reason: "provider_unavailable", lease_token: null };
+      const counted = { failures: Number(failures) + 1, last_error: "provider_unavailable", lease_token: null };
       expect(await readRow(db.sql, id)).toMatchObject(counted);
     }
     for (const failures of [10, 60, 98]) expect(await waitAfter(failures)).toBe(120);
@@ -87,18 +87,18 @@ describe("putting a task off", () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "queued", columns: { failures: 7 } });
     expect(await retryLater(db.sql, id, lease, { code: "provider_rate_limited", retryAfter: 300 })).toBe("later");
     expect(await waitOf(id)).toBe(300);
-    const waiting = { status: "queued", failures: 7, retry_reason: "provider_rate_limited" };
+    const waiting = { status: "queued", failures: 7, last_error: "provider_rate_limited" };
     expect(await readRow(db.sql, id)).toMatchObject(waiting);
   });
 
   test("a poll with nothing new, or progress → failures before it no longer count; polled again after poll_interval", async () => {
-    const columns = { failures: 7, retry_reason: "provider_unavailable" };
+    const columns = { failures: 7, last_error: "provider_unavailable" };
     const polled = await seedPrediction(db.sql, world, { status: "processing", columns });
     expect(await pollLater(db.sql, polled.id, polled.lease)).toBe(true);
     expect(await waitOf(polled.id)).toBe(30);
     const moved = await seedPrediction(db.sql, world, { status: "starting", columns });
     await providerSays(db.sql, { id: moved.id, run: moved.run ?? "", status: "succeeded" });
-    const none = { failures: 0, retry_reason: null, lease_token: null };
+    const none = { failures: 0, last_error: null, lease_token: null };
     for (const { id } of [polled, moved]) expect(await readRow(db.sql, id)).toMatchObject(none);
   });
 });
@@ -143,7 +143,7 @@ describe.each(["starting", "processing", "storing"] as const)("a %s prediction",
     for (const failures of [8, 9, 10]) {
       const { lease_token } = await readRow(db.sql, id);
       expect(await retryLater(db.sql, id, String(lease_token), { code: "storage_unavailable" })).toBe("later");
-      expect(await readRow(db.sql, id)).toMatchObject({ status, failures, retry_reason: "storage_unavailable" });
+      expect(await readRow(db.sql, id)).toMatchObject({ status, failures, last_error: "storage_unavailable" });
       await makeDue(db.sql, id);
       // Its lease was given back, so nobody died over it: handed out, not exhausted.
       expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ failures });

@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { letTimePass as tryAsides, readAsides, withFailing as failing } from "../../support/database/set-aside.ts";
+import { letTimePass as tryAsides, readAsides, withFailing as failing } from "../../support/database/failing.ts";
 import {
   addEndpoint,
   clearWebhooks,

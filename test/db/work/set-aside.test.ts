@@ -13,7 +13,7 @@ import {
   seedSubmit,
   type World,
 } from "../../support/database/predictions.ts";
-import { letTimePass as tryAsides, readAsides, withFailing as failing } from "../../support/database/set-aside.ts";
+import { letTimePass as tryAsides, readAsides, withFailing as failing } from "../../support/database/failing.ts";
 import { setSettings } from "../../support/database/settings.ts";
 
 // A row that raises costs nobody else a claim. It is set aside with the reason, tried again later each time, and ends.
@@ -231,7 +231,7 @@ describe("what goes with a prediction cannot be written", () => {
   test("the events of an overdue and an exhausted one → warned of by their ids, and the others fail", async () => {
     const seedBoth = async (world: World) => {
       const overdue = { deadline_at: ago(60), next_attempt_at: ago(-60) };
-      const exhausted = { failures: 20, retry_reason: "lease_ran_out" };
+      const exhausted = { failures: 20, last_error: "lease_expired" };
       const late = await seedPrediction(db.sql, world, { status: "processing", columns: overdue });
       return [late.id, (await seedPrediction(db.sql, world, { status: "processing", columns: exhausted })).id];
     };
@@ -265,8 +265,8 @@ describe("the sweep, with more rows in front that raise than it looks at", () =>
     ],
     [
       "exhausted",
-      { failures: 20, retry_reason: "lease_ran_out", next_attempt_at: ago(60) },
-      { failures: 20, retry_reason: "lease_ran_out", next_attempt_at: ago(1) },
+      { failures: 20, last_error: "lease_expired", next_attempt_at: ago(60) },
+      { failures: 20, last_error: "lease_expired", next_attempt_at: ago(1) },
     ],
   ] as const)(
     "%s predictions → left out and set aside; the next sweep fails those behind them",

@@ -20,8 +20,9 @@ export async function startStuck(
     const { predictionId } = await user.start(step, { projectId, prompt });
     const isStuck = await until("the provider's answer", async () => {
       const put = await sql`
-        update keyframe.predictions set next_attempt_at = now() + interval '1 hour'
-        where id = ${predictionId} and status = 'starting' and lease_token is null returning id`;
+        update keyframe_private.work w set due_at = now() + interval '1 hour' from keyframe.predictions p
+        where p.id = ${predictionId} and p.status = 'starting' and w.subject = p.id and w.kind = 'poll' and w.state = 'scheduled'
+        returning w.id`;
       if (put.length > 0) return { yes: true };
       const ended = await sql`select from keyframe.predictions where id = ${predictionId} and completed_at is not null`;
       return ended.length > 0 ? { yes: false } : undefined;

@@ -3,19 +3,68 @@ import type { Row } from "./predictions.ts";
 
 type AnySql = postgres.Sql | postgres.TransactionSql;
 
-/** One task of claim_predictions. */
+/** A task of claim_tasks, with what begin_submit and begin_removal return of it. */
 export type Task = Record<string, unknown> & { task: string; id: string; lease_token: string; attempt: number };
 
+const WORKER = crypto.randomUUID();
+
+/** What a worker claims and begins. `worker`: the process. What turns out not to be wanted any more, it asks for again. */
 export async function claim(
   sql: AnySql,
   maxRows = 10,
   leaseSeconds = 60,
   heartbeatMs = 0,
   waitMs = 0,
+  worker = WORKER,
 ): Promise<Task[]> {
-  const rows = await sql<{ task: Task }[]>`
-    select t as task from keyframe_worker.claim_predictions(${maxRows}, ${leaseSeconds}, ${heartbeatMs}, ${waitMs}) t`;
-  return rows.map(({ task }) => task);
+  const tasks: Task[] = [];
+  for (let isStale = true; isStale; ) {
+    isStale = false;
+    for (const task of await claimOnly(sql, maxRows - tasks.length, leaseSeconds, heartbeatMs, waitMs, worker)) {
+      const begun = await begin(sql, task);
+      if (begun) tasks.push(begun);
+      else isStale = maxRows > tasks.length;
+    }
+  }
+  return tasks;
+}
+
+/** claim_tasks' tasks alone. */
+export async function claimOnly(
+  sql: AnySql,
+  maxRows = 10,
+  leaseSeconds = 60,
+  heartbeatMs = 0,
+  waitMs = 0,
+  worker = WORKER,
+): Promise<Task[]> {
+  const answer = await callWorker<{ tasks: Task[] }>(sql, "claim_tasks", {
+    ...{ worker, max_rows: maxRows, lease_seconds: leaseSeconds, heartbeat_ms: heartbeatMs, wait_ms: waitMs },
+  });
+  return answer.tasks;
+}
+
+/** What a worker does first with a task. Null: it is not wanted any more, or the database has done it. */
+export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
+  const lease = { work_id: task.work_id, lease_token: task.lease_token };
+  if (task.task === "submit") {
+    const begun = await callWorker<object | null>(sql, "begin_submit", lease);
+    return begun && { ...task, ...begun };
+  }
+  if (task.task === "remove") {
+    const files = await callWorker<unknown[] | null>(sql, "begin_removal", lease);
+    return files && { ...task, files };
+  }
+  if (task.task === "expire") await callWorker(sql, "expire_prediction", lease);
+  if (task.task === "admit") await callWorker(sql, "admit_predictions", lease);
+  return task.task === "expire" || task.task === "admit" ? null : task;
+}
+
+/** The leased work of a token and its subject, as a worker names it. */
+async function leaseOf(sql: AnySql, subject: string, lease: string | null) {
+  const [row] = await sql<{ id: string }[]>`
+    select id from keyframe_private.work where subject = ${subject} and lease_token = ${lease} limit 1`;
+  return { work_id: row?.id ?? 0, lease_token: lease };
 }
 
 /** What the provider says; by default that run `run` of attempt 1 is being processed. */
@@ -33,10 +82,12 @@ export type Saying = {
   stage?: "input" | "output" | null;
   metrics?: Record<string, number | string | boolean>;
   attemptWithoutRun?: number;
+  /** Of the submit, poll or cancel whose result this is. */
+  lease?: string;
 };
 
 /** A worker's function with these arguments, and its answer. */
-async function callWorker<T>(sql: AnySql, name: string, args: Record<string, unknown>): Promise<T> {
+export async function callWorker<T>(sql: AnySql, name: string, args: Record<string, unknown>): Promise<T> {
   const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
   const [row] = await sql.unsafe<{ answer: T }[]>(
     `select keyframe_worker.${name}(${names.join(", ")}) as answer`,
@@ -50,11 +101,11 @@ async function callWorker<T>(sql: AnySql, name: string, args: Record<string, unk
 export async function providerSays(sql: AnySql, saying: Saying): Promise<string> {
   const { id, attempt = 1, run, status = "processing", progress, error, failure, stage, metrics } = saying;
   const { outputUrl = status === "succeeded" ? "https://replicate.delivery/out.png" : null } = saying;
+  const said = { id: run, status, output_url: outputUrl, output_files: saying.outputFiles };
   return await callWorker(sql, "record_provider_state", {
-    ...{ prediction_id: id, attempt, provider_prediction_id: run, provider_status: status, output_url: outputUrl },
-    ...{ progress, error_message: error, failure, stage, metrics, found_by: saying.foundBy },
-    attempt_without_run: saying.attemptWithoutRun,
-    output_files: saying.outputFiles,
+    ...{ prediction_id: id, attempt, run: { ...said, progress, error_message: error, failure, stage, metrics } },
+    ...{ found_by: saying.foundBy, attempt_without_run: saying.attemptWithoutRun },
+    ...(saying.lease && (await leaseOf(sql, id, saying.lease))),
   });
 }
 
@@ -67,14 +118,14 @@ export async function complete(
 ): Promise<boolean> {
   const { owner_id, project_id } = await readRow(sql, id);
   return await callWorker(sql, "complete_prediction", {
-    ...{ prediction_id: id, lease_token: lease, output_path: `${owner_id}/${project_id}/${id}.png` },
+    ...{ ...(await leaseOf(sql, id, lease)), output_path: `${owner_id}/${project_id}/${id}.png` },
     ...{ content_type: "image/png", bytes: 1024, sha256, width: 640, height: 360 },
   });
 }
 
 export async function fail(sql: AnySql, id: string, lease: string | null, code = "output_invalid"): Promise<boolean> {
   const said = { code, message: "It did not work.", retryable: true };
-  return await callWorker(sql, "fail_prediction", { prediction_id: id, lease_token: lease, ...said });
+  return await callWorker(sql, "fail_prediction", { ...(await leaseOf(sql, id, lease)), prediction_id: id, ...said });
 }
 
 /** retry_prediction_later's answer. `answered`: the last submit was, by a refusal. */
@@ -85,32 +136,38 @@ export async function retryLater(
   { code = "provider_unavailable", retryAfter, answered = true }: Retry = {},
 ): Promise<string> {
   return await callWorker(sql, "retry_prediction_later", {
-    ...{ prediction_id: id, lease_token: lease, code, message: "It is away.", retry_after_seconds: retryAfter },
+    ...{ ...(await leaseOf(sql, id, lease)), prediction_id: id, code, message: "It is away.", retry_after_seconds: retryAfter },
     attempt_without_run: answered ? (await readRow(sql, id)).attempt : null,
   });
 }
 type Retry = { code?: string; retryAfter?: number; answered?: boolean };
 
-export async function pollLater(sql: AnySql, id: string, lease: string | null): Promise<boolean> {
-  return await callWorker(sql, "poll_prediction_later", { prediction_id: id, lease_token: lease });
-}
-
-/** A prediction's row as it is now. */
+/** A prediction's row as it is now, with its work: lease_token, due_at, failures and last_error, null without any. */
 export async function readRow(sql: AnySql, id: string): Promise<Row> {
-  const [row] = await sql<Row[]>`select * from keyframe.predictions where id = ${id}`;
+  const [row] = await sql<Row[]>`
+    select p.*, w.lease_token, w.due_at, coalesce(w.failures, 0) as failures, w.last_error from keyframe.predictions p
+    left join lateral (
+      select o.* from keyframe_private.work o
+      where o.subject = p.id and o.kind in ('submit', 'poll', 'store') order by o.state desc, o.id desc limit 1) w on true
+    where p.id = ${id}`;
   if (!row) throw new Error(`There is no prediction ${id}.`);
   return row;
 }
 
-/** Makes a prediction due now, as if the time until then had passed. */
-export async function makeDue(sql: AnySql, id: string): Promise<void> {
-  await sql`update keyframe.predictions set next_attempt_at = now() - interval '1 second' where id = ${id}`;
+/** The work of a prediction, an owner or a delivery. */
+export const workOf = (sql: AnySql, subject: string) =>
+  sql<Row[]>`select * from keyframe_private.work where subject = ${subject} order by id`;
+
+/** Makes the work of a prediction due now, as if the time until then had passed; a lease expires. */
+export async function makeDue(sql: AnySql, subject: string): Promise<void> {
+  await sql`update keyframe_private.work set due_at = now() - interval '1 second' where subject = ${subject}`;
 }
 
 /** Runs that the provider will be asked to cancel. */
 export async function runsToCancel(sql: AnySql): Promise<string[]> {
   const rows = await sql<{ run: string }[]>`
-    select provider_prediction_id as run from keyframe_private.provider_submits where cancel_due_at is not null order by 1`;
+    select s.provider_prediction_id as run from keyframe_private.work w
+    join keyframe_private.provider_submits s on s.id = w.submit_id where w.kind = 'cancel' order by 1`;
   return rows.map(({ run }) => run);
 }
 
@@ -120,7 +177,7 @@ export async function submitsOf(sql: AnySql, id: string): Promise<Row[]> {
     select * from keyframe_private.provider_submits where prediction_id = ${id} order by attempt, id`;
 }
 
-/** The leases of all searches have ended. */
+/** All searches are due, and their leases have expired. */
 export async function makeSearchesDue(sql: AnySql): Promise<void> {
-  await sql`update keyframe_private.provider_submits set search_due_at = now() where search_due_at is not null`;
+  await sql`update keyframe_private.work set due_at = now() - interval '1 second' where kind = 'search'`;
 }

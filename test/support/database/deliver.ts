@@ -5,8 +5,8 @@ import {
   createExchange,
   type Delivery,
   type ExchangeArguments,
-} from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
-import { createLanes, DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/lanes/lanes.ts";
+} from "../../../supabase/functions/keyframe-deliver/queue/database.ts";
+import { createQueue, DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/queue/queue.ts";
 import { makeClock } from "../worker-clock.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import { addEndpoint, seedDeliveries } from "./webhooks.ts";
@@ -14,10 +14,10 @@ import { addEndpoint, seedDeliveries } from "./webhooks.ts";
 export type Call = ExchangeArguments & { at: number; ms: number };
 type Request = (delivery: string, endpoint: string) => number | { ms: number; error: "timeout" };
 
-/** What the tests of deliver's lanes prepare and look at in their database. */
+/** What the tests of deliver's queue prepare and look at in their database. */
 export function deliverOver(db: ClonedDatabase) {
   /**
-   * The lanes and the worker of deliver over the SQL that they call, with a clock that stands still meanwhile. A call takes 5 ms unless
+   * The queue and the worker of deliver over the SQL that they call, with a clock that stands still meanwhile. A call takes 5 ms unless
    * `callMs` says otherwise. `request`: how long a request takes, and whether it fails; it may throw.
    */
   function makeDeliver({
@@ -46,19 +46,19 @@ export function deliverOver(db: ClonedDatabase) {
     const at = () => new Date(began + time.now());
 
     const exchange = createExchange(async (_called, args) => {
-      const { results, claim, heartbeat_ms, one_by_one } = args as never;
+      const { results, worker, max_rows, returned, max_bytes, heartbeat_ms, cursors } = args as ExchangeArguments;
       const [row] = await time.outside(
         db.sql<{ answer: unknown }[]>`
-          select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(claim)}::text::jsonb,
-            ${heartbeat_ms}, at => ${at()}, one_by_one => ${one_by_one}) as answer`,
+          select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${worker}, ${max_rows}, ${returned}::bigint[],
+            ${max_bytes}, ${heartbeat_ms}, cursors => ${JSON.stringify(cursors)}::text::jsonb, at => ${at()}) as answer`,
       );
       return row?.answer;
     });
     const isDue = () =>
-      time.outside(db.sql<{ due: boolean }[]>`select keyframe_private.has_due_delivery(${at()}) as due`);
+      time.outside(db.sql<{ due: boolean }[]>`select keyframe_private.has_due_work('{deliver}', ${at()}) as due`);
 
     const log = createLog({}, (line) => void lines.push(line));
-    const lanes = createLanes({
+    const queue = createQueue({
       async exchange(args) {
         const call = { at: time.now(), ...args, ms: callMs() };
         calls.push(call);
@@ -66,7 +66,7 @@ export function deliverOver(db: ClonedDatabase) {
         if (call.wait_ms > 0 && !(await isDue())[0]?.due) await time.sleep(call.wait_ms);
         const what = fault(call);
         const answer = await exchange(args);
-        for (const { endpoint_id } of answer.claim?.endpoints ?? []) {
+        for (const { endpoint_id } of answer.endpoints) {
           const name = names.get(endpoint_id) ?? "";
           claimed.set(name, (claimed.get(name) ?? 0) + 1);
         }
@@ -74,7 +74,7 @@ export function deliverOver(db: ClonedDatabase) {
         if (what === "lost") throw new Error("no answer");
         return answer;
       },
-      async attempt({ id, attempt, endpoint_id }: Delivery): Promise<AttemptResult> {
+      async attempt({ id, work_id, attempt, endpoint_id }: Delivery): Promise<AttemptResult> {
         startedAt.set(id, [...(startedAt.get(id) ?? []), time.now()]);
         const endpoint = names.get(endpoint_id) ?? "";
         for (const key of [endpoint, "all"]) count(key, 1);
@@ -84,6 +84,7 @@ export function deliverOver(db: ClonedDatabase) {
           await time.sleep(ms);
           const result = {
             id,
+            work_id,
             attempt,
             endpoint_id,
             error,
@@ -99,8 +100,8 @@ export function deliverOver(db: ClonedDatabase) {
       log,
       clock: time.clock,
     });
-    const identify = ({ delivery: { id } }: { delivery: Delivery }) => ({ deliveryId: id });
-    const { kick: wake } = createWorker({ ...lanes, identify, log, clock: time.clock, limits: DELIVER_LIMITS });
+    const identify = ({ id }: Delivery) => ({ deliveryId: id });
+    const { kick: wake } = createWorker({ ...queue, identify, log, clock: time.clock, limits: DELIVER_LIMITS });
     function kick() {
       began ||= Date.now(); // what the test has prepared is due
       return wake();

@@ -41,9 +41,15 @@ export async function addProject(db: ClonedDatabase, owner: string): Promise<str
   return project;
 }
 
+/** The work of a seeded prediction: its lease, when it is due, and how it failed before. */
+const WORK_COLUMNS = ["lease_token", "due_at", "failures", "last_error"];
+const KINDS: Partial<Record<Status, [queue: string, kind: string]>> = {
+  ...{ queued: ["ask", "submit"], starting: ["ask", "poll"], processing: ["ask", "poll"], storing: ["copy", "store"] },
+};
+
 /**
- * The columns that a prediction has to have in a status, as the state machine would have left them. Attempt 1, lease
- * held and run out.
+ * The columns that a prediction and its work have to have in a status, as the state machine would have left them. Attempt 1, lease
+ * held and expired.
  */
 export function columnsIn(status: Status, step: Step = "first-frame", outputPath = ""): Row {
   const hadRun = status !== "queued" && status !== "canceled";
@@ -54,7 +60,7 @@ export function columnsIn(status: Status, step: Step = "first-frame", outputPath
     attempt: 1,
     lease_token: isOver(status) ? null : crypto.randomUUID(),
     admitted_at: now,
-    next_attempt_at: new Date(now.getTime() - 1_000), // due, also for a transaction that began before this row
+    due_at: new Date(now.getTime() - 1_000), // due, also for a transaction that began before this row
     deadline_at: new Date(now.getTime() + 3_600_000),
     started_at: hadRun ? now : null,
     provider_output_url: status === "storing" || status === "succeeded" ? "https://replicate.delivery/out.png" : null,
@@ -117,6 +123,8 @@ export async function seedPrediction(
   }
   const id = typeof columns.id === "string" ? columns.id : crypto.randomUUID();
   const state: Row = { ...columnsIn(status, step, outputPathOf(id, world)), ...columns };
+  const columnsOf = (isOfWork: boolean) =>
+    Object.fromEntries(Object.entries(state).filter(([name]) => WORK_COLUMNS.includes(name) === isOfWork)) as Row;
   const row = {
     id,
     project_id: world.project,
@@ -124,7 +132,7 @@ export async function seedPrediction(
     step,
     input: sql.json(input),
     model: MODELS[step],
-    ...state,
+    ...columnsOf(false),
   };
   const seeded: Seeded = {
     id,
@@ -137,7 +145,12 @@ export async function seedPrediction(
     ...{ owner_id: world.owner, project_id: world.project, prediction_id: id },
     ...{ step, model: state.model ?? MODELS[step], attempt: Math.max(1, Number(state.attempt)) },
     ...(isWaiting ? {} : submitIn(status, seeded.run, options.unanswered)),
-    search_due_at: isSearched ? (state.next_attempt_at ?? null) : null,
+  };
+  const [queue, kind] = isSearched ? ["ask", "search"] : (KINDS[status] ?? [null, null]);
+  const work = {
+    ...{ queue, kind, subject: id, owner_id: world.owner, lane: world.owner },
+    resource: kind === "submit" ? String(row.model) : kind,
+    ...columnsOf(true),
   };
   // Sent one after another without waiting for each answer.
   await Promise.all([
@@ -150,12 +163,26 @@ export async function seedPrediction(
       cross join lateral keyframe_private.images_of(p.input) image
       where p.id = ${id}`,
     seedSubmit(sql, submit, isSearched ? SEARCH_TASK : null),
+    ...(kind === null || state.admitted_at === null ? [] : [seedWork(sql, work)]),
     sql`set local session_replication_role = origin`,
   ]);
   return seeded;
 }
 
-/** So many more of a seeded prediction, each with its submits. */
+/** A row of the queue, about the last submit of its subject; leased when it has a token, otherwise ready or scheduled by its time. */
+async function seedWork(sql: postgres.TransactionSql, columns: Row): Promise<void> {
+  const { due_at, lease_token = null } = columns;
+  const state =
+    lease_token !== null ? "leased" : due_at instanceof Date && due_at <= new Date() ? "ready" : "scheduled";
+  const row = { ...columns, state, worker: lease_token === null ? null : crypto.randomUUID() };
+  await sql`insert into keyframe_private.work ${sql(row)}`;
+  await sql`
+    update keyframe_private.work w
+    set submit_id = (select max(s.id) from keyframe_private.provider_submits s where s.prediction_id = w.subject)
+    where w.subject = ${String(columns.subject)}`;
+}
+
+/** So many more of a seeded prediction, each with its submits and its work. */
 export async function seedCopies(sql: postgres.Sql, id: string, count: number): Promise<void> {
   await sql.begin(async (transaction) => {
     await transaction`set local session_replication_role = replica`;
@@ -171,6 +198,14 @@ export async function seedCopies(sql: postgres.Sql, id: string, count: number): 
         (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
       select owner_id, project_id, c.id, attempt, step, model, submitted_at, answered_at, c.provider_prediction_id
       from keyframe_private.provider_submits s, copies c where s.prediction_id = ${id}`;
+    await transaction`
+      insert into keyframe_private.work
+        (queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token, failures, last_error)
+      select w.queue, w.kind, s.prediction_id, s.id, w.owner_id, w.lane, w.resource, w.state, w.due_at, w.worker, w.lease_token, w.failures,
+        w.last_error
+      from keyframe_private.work w
+      join keyframe_private.provider_submits s on s.owner_id = w.owner_id and s.prediction_id <> w.subject
+      where w.subject = ${id} and not exists (select from keyframe_private.work o where o.subject = s.prediction_id)`;
   });
 }
 

@@ -1,38 +1,21 @@
 import type postgres from "postgres";
 import type {
-  ClaimedEndpoint,
   Exchanged as ExchangeAnswer,
-  LeasedLane,
-} from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
+  LeasedEndpoint,
+} from "../../../supabase/functions/keyframe-deliver/queue/database.ts";
 import type { Claims, ClonedDatabase } from "./clone-database.ts";
 import { emptyTables } from "./empty-tables.ts";
 import type { Row } from "./predictions.ts";
 
 type AnySql = postgres.Sql | postgres.TransactionSql;
 
-/** One delivery that exchange_deliveries hands out, with its lane and its endpoint. */
-export type Leased = {
-  id: string;
-  attempt: number;
-  event_id: string;
-  body: string;
-  lane_id: string;
-  lane_token: string;
-  endpoint_id: string;
-};
+/** One delivery that exchange_deliveries hands out, with its endpoint. */
+export type Leased = LeasedEndpoint["deliveries"][number] & { endpoint_id: string };
 
-/** The endpoints of a lane in exchange_deliveries' answer. */
-export type Lane = Pick<ClaimedEndpoint, "lane_id" | "token"> & {
-  endpoints: Omit<ClaimedEndpoint, "lane_id" | "token">[];
-};
+/** exchange_deliveries' answer. `deliveries`: those of all endpoints. */
+export type Exchanged = ExchangeAnswer & { deliveries: Leased[] };
 
-type Answer = Pick<ExchangeAnswer, "unrecorded" | "claim_error"> & { recorded: number };
-type Claim = NonNullable<ExchangeAnswer["claim"]>;
-
-/** exchange_deliveries' answer with its claim, and its endpoints by lane. `deliveries`: those of all lanes. */
-export type Exchanged = Answer & Omit<Claim, "endpoints"> & { lanes: Lane[]; deliveries: Leased[] };
-
-/** What came of a request, but for the delivery's identifier, attempt and lane. */
+/** What came of a request, but for the delivery's identifiers and attempt. */
 export type Outcome = {
   started_at?: string;
   duration_ms?: number;
@@ -82,91 +65,51 @@ export async function seedDeliveries(
   return ids;
 }
 
-/** exchange_deliveries' answer. Unless `leased` says otherwise, the lanes of the results are released with them. */
+const WORKER = crypto.randomUUID();
+
 export async function exchange(
   sql: AnySql,
   {
     results = [],
-    leased = releasedLanes(results),
-    maxLanes = 100,
-    leaseSeconds = 60,
+    returned = [],
+    worker = WORKER,
+    maxRows = 100,
     heartbeatMs = null,
     at,
     waitMs = 0,
-    smallLane = 1000,
     maxBytes = 2_000_000,
-    oneByOne = false,
+    cursors = [],
   }: {
     results?: Result[];
-    leased?: LeasedLane[];
-    maxLanes?: number;
-    leaseSeconds?: number;
+    returned?: number[];
+    worker?: string;
+    maxRows?: number;
     heartbeatMs?: number | null;
     at?: Date;
     waitMs?: number;
-    smallLane?: number;
     maxBytes?: number;
-    oneByOne?: boolean;
+    cursors?: unknown;
   } = {},
 ): Promise<Exchanged> {
-  const asked = {
-    lanes: leased,
-    ...{ max_lanes: maxLanes, small_lane: smallLane, max_bytes: maxBytes, lease_seconds: leaseSeconds },
-  };
-  const [row] = await sql<{ answer: Answer & { claim: Claim | null } }[]>`
+  const [row] = await sql<{ answer: ExchangeAnswer }[]>`
     select keyframe_worker.exchange_deliveries(
-      ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(asked)}::text::jsonb, ${heartbeatMs}, ${waitMs},
-      at => coalesce(${at ?? null}, now()), one_by_one => ${oneByOne}) as answer`;
+      ${JSON.stringify(results)}::text::jsonb, ${worker}, ${maxRows}, ${returned}::bigint[], ${maxBytes}, ${heartbeatMs}, ${waitMs},
+      cursors => ${JSON.stringify(cursors)}::text::jsonb, at => coalesce(${at ?? null}, now())) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
-  const { claim, ...recording } = row.answer;
-  if (claim === null) throw new Error(`The claim failed with ${recording.claim_error}.`);
-  const { endpoints: claimed, ...rest } = claim;
-  const lanes = Map.groupBy(claimed, ({ lane_id }) => lane_id)
-    .values()
-    .map((ofLane) => ({
-      ...{ lane_id: ofLane[0]?.lane_id ?? "", token: ofLane[0]?.token ?? "" },
-      endpoints: ofLane.map(({ lane_id, token, ...endpoint }) => endpoint),
-    }))
-    .toArray();
-  const deliveries = claimed.flatMap(({ lane_id, token: lane_token, endpoint_id, deliveries }) =>
-    deliveries.map((delivery) => ({ ...delivery, lane_id, lane_token, endpoint_id })),
+  const deliveries = row.answer.endpoints.flatMap(({ endpoint_id, deliveries }) =>
+    deliveries.map((delivery) => ({ ...delivery, endpoint_id })),
   );
-  return { ...recording, ...rest, lanes, deliveries };
+  return { ...row.answer, deliveries };
 }
 
-/** Names the lanes of an answer as a worker does that still has these of their deliveries; by default all. */
-export function leasedLanes(
-  { lanes }: Pick<Exchanged, "lanes">,
-  { sending = () => true, more = true }: { sending?: (id: string) => boolean; more?: boolean } = {},
-): LeasedLane[] {
-  return lanes.map(({ lane_id, token, endpoints }) => ({
-    ...{ lane_id, token, most: more ? 1000 : 0, pause_ms: 0 },
-    sending: endpoints.flatMap(({ deliveries }) => deliveries.map(({ id }) => id).filter(sending)),
-    // An endpoint brings as many as it has room for besides these.
-    room: Object.fromEntries(
-      endpoints.map(({ endpoint_id, max_open, deliveries }) => [
-        endpoint_id,
-        2 * max_open - deliveries.filter(({ id }) => sending(id)).length,
-      ]),
-    ),
-  }));
-}
-
-/** The lanes of these results, with nothing else to send. */
-function releasedLanes(results: Result[]): LeasedLane[] {
-  const lanes = new Map(results.map(({ lane_id, lane_token }) => [lane_id, lane_token]));
-  return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: [], most: 0, room: {}, pause_ms: 0 }));
-}
-
-/** A result, with its lane. */
-export type Result = Outcome & Pick<Leased, "id" | "attempt" | "endpoint_id" | "lane_id" | "lane_token">;
+export type Result = Outcome & Pick<Leased, "id" | "work_id" | "attempt" | "endpoint_id">;
 
 /** A result as deliver sends it: HTTP 500 after 12 ms unless the outcome says otherwise. */
 export function resultOf(delivery: Omit<Leased, "body" | "event_id">, outcome: Outcome = {}): Result {
-  const { id, attempt, endpoint_id, lane_id, lane_token } = delivery;
+  const { id, work_id, attempt, endpoint_id } = delivery;
   const failed = outcome.error ? {} : { status_code: 500 };
   return {
-    ...{ id, attempt, endpoint_id, lane_id, lane_token },
+    ...{ id, work_id, attempt, endpoint_id },
     started_at: new Date().toISOString(),
     duration_ms: 12,
     ...failed,
@@ -174,9 +117,9 @@ export function resultOf(delivery: Omit<Leased, "body" | "event_id">, outcome: O
   };
 }
 
-/** Records results and releases their lanes, claiming nothing. */
+/** Records results, claiming nothing. */
 export const record = (sql: AnySql, results: Result[], at?: Date): Promise<Exchanged> =>
-  exchange(sql, { results, maxLanes: 0, ...(at && { at }) });
+  exchange(sql, { results, maxRows: 0, ...(at && { at }) });
 
 /** Claims what is due and records an outcome for all of it, or one for each. Returns the ids of what was sent. */
 export async function sendNext(sql: AnySql, outcome: Outcome | ((i: number) => Outcome), at?: Date): Promise<string[]> {
@@ -197,15 +140,9 @@ export async function readDelivery(sql: AnySql, id: string): Promise<Row> {
   return row;
 }
 
-/** A lane's row: that of an owner, or of a service-wide endpoint. */
-export async function readLane(sql: AnySql, id: string): Promise<Row | undefined> {
-  const [row] = await sql<Row[]>`select * from keyframe_private.lanes where id = ${id}`;
-  return row;
-}
-
-/** The token of a lane; null when it is free. Of an expired lease the token stays until a worker takes the lane. */
-export const tokenOf = async (sql: AnySql, lane: string): Promise<unknown> =>
-  (await readLane(sql, lane))?.token ?? null;
+/** The leased work of an endpoint. */
+export const leasedOf = (sql: AnySql, endpoint: string) =>
+  sql<Row[]>`select * from keyframe_private.work where lane = ${endpoint} and state = 'leased' order by id`;
 
 /** An endpoint's row as it is now. */
 export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
@@ -218,7 +155,7 @@ export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
 export async function clearWebhooks(sql: postgres.Sql): Promise<void> {
   await sql`delete from keyframe.webhook_events`;
   await sql`delete from keyframe.webhook_endpoints`;
-  await emptyTables(sql, "keyframe_private.deleted_endpoints, keyframe_private.lanes, keyframe_private.lane_arrivals");
+  await emptyTables(sql, "keyframe_private.deleted_endpoints, keyframe_private.work");
 }
 
 /** Who calls a function of the Data API: a user's id, or one of the other two roles. */

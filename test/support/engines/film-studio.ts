@@ -63,9 +63,8 @@ export async function openFilmStudio() {
       // The leases of a killed worker end at once, not in a minute.
       const ago = stack.sql`now() - interval '1 second'`;
       if (name === "keyframe-generate")
-        await stack.sql`update keyframe.predictions set next_attempt_at = ${ago} where lease_token is not null`;
+        await stack.sql`update keyframe_private.work set due_at = ${ago} where state = 'leased'`;
       if (name === "keyframe-deliver")
-        await stack.sql`update keyframe_private.lanes set due_at = ${ago} where token is not null`;
       await restarted;
     };
     let functions: Promise<void> = Promise.resolve();

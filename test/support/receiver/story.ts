@@ -12,7 +12,7 @@ export type Story = {
   event_type: string;
   status: "pending" | "delivered" | "exhausted";
   attempts: number;
-  lane_token: string | null;
+  lease_token: string | null;
   next_attempt_at: Date;
   told: string[];
 };
@@ -20,12 +20,12 @@ export type Story = {
 /** The deliveries of an endpoint, oldest event first. */
 export async function readStories(sql: postgres.Sql, webhookId: string): Promise<Story[]> {
   return await sql<Story[]>`
-    select d.id, d.event_id, d.event_type, d.status, d.attempts, l.token as lane_token, d.next_attempt_at,
+    select d.id, d.event_id, d.event_type, d.status, d.attempts, w.lease_token, d.next_attempt_at,
       coalesce((
         select array_agg(concat_ws(' ', a.attempt, coalesce(a.status_code::text, '-'), a.error) order by a.attempt)
         from keyframe.webhook_attempts a where a.delivery_id = d.id), '{}') as told
     from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id
-    left join keyframe_private.lanes l on l.id = coalesce(d.owner_id, d.endpoint_id)
+    left join keyframe_private.work w on w.subject = d.id and w.state = 'leased'
     where d.endpoint_id = ${webhookId} order by v.created_at, v.id`;
 }
 
@@ -48,7 +48,7 @@ export const untilStories = (
   );
 
 export const isDelivered = ({ status }: Story) => status === "delivered";
-export const hasFailed = ({ attempts, lane_token }: Story) => attempts > 0 && lane_token === null;
+export const hasFailed = ({ attempts, lease_token }: Story) => attempts > 0 && lease_token === null;
 
 /**
  * Lets the time pass that failed deliveries of an endpoint wait for their next attempt, and kicks deliver as Postgres does; a process
@@ -67,16 +67,15 @@ export async function letRetriesComeDue(
   expect(kick).toMatchObject({ status: 202 });
 }
 
-/** Lets the time pass that the lease of an endpoint's lane still has. */
+/** Lets the time pass that leased deliveries of an endpoint still have. */
 export async function letLeaseRunOut(sql: postgres.Sql, webhookId: string): Promise<void> {
   await sql`
-    update keyframe_private.lanes l set due_at = now() - interval '1 second'
-    from keyframe.webhook_endpoints e where e.id = ${webhookId} and l.id = coalesce(e.owner_id, e.id) and l.token is not null`;
+    update keyframe_private.work set due_at = now() - interval '1 second' where lane = ${webhookId} and state = 'leased'`;
 }
 
 /**
  * Checks what must hold however it came about: each delivered event has arrived, each request was for an event that is in
- * the database and carried exactly its body, attempts are numbered without a gap, and no worker holds the lane any more.
+ * the database and carried exactly its body, attempts are numbered without a gap, and no worker has it any more.
  */
 export async function expectSoundDeliveries(
   sql: postgres.Sql,
@@ -93,9 +92,9 @@ export async function expectSoundDeliveries(
   );
   for (const { id, body } of arrivals) expect(body).toBe(bodies.get(id));
   const arrived = new Set(arrivals.map(({ id }) => id));
-  for (const { status, event_id, attempts, lane_token, told } of stories) {
+  for (const { status, event_id, attempts, lease_token, told } of stories) {
     if (status === "delivered") expect(arrived).toContain(event_id);
-    expect(lane_token).toBeNull();
+    expect(lease_token).toBeNull();
     expect(told.map((attempt) => Number(attempt.split(" ")[0]))).toEqual(
       Array.from({ length: attempts }, (_, i) => i + 1),
     );

@@ -19,8 +19,8 @@ export async function killAndAwaitRestart(stack: OwnStack, ...names: string[]): 
 /** Lets the time pass that the lease of a prediction still has, if one is held. */
 export async function letLeaseRunOut(sql: postgres.Sql, predictionId: string): Promise<void> {
   await sql`
-    update keyframe.predictions set next_attempt_at = now() - interval '1 second'
-    where id = ${predictionId} and lease_token is not null`;
+    update keyframe_private.work set due_at = now() - interval '1 second'
+    where subject = ${predictionId} and state = 'leased'`;
 }
 
 /** Waits until no worker claims: later work needs a kick. A worker claims once more just after its heartbeat has ended. */

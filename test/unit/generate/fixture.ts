@@ -39,7 +39,7 @@ export const submitTask = (change: Partial<SubmitTask> = {}): SubmitTask => ({
 export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTask => ({
   task: "store",
   ...leased,
-  retry_reason: null,
+  last_error: null,
   provider_output_url: url,
   ...change,
 });

@@ -120,7 +120,7 @@ test("a video that says it lasts a week, its pictures too → stored without a l
 });
 
 const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
-const after = (retry_reason: string): Options => ({ task: { retry_reason } });
+const after = (last_error: string): Options => ({ task: { last_error } });
 type Case = [answered: string, answer: (request: Request) => Response, calls: unknown[], Options?];
 test.each<Case>([
   ["a web page", () => new Response("<html>"), [failed("output_not_usable")]],

@@ -1,5 +1,4 @@
 import type postgres from "postgres";
-import type { Row } from "./predictions.ts";
 
 /** Writes of rows that match raise, or do what `does` says, while the work is done: an app's trigger. */
 export async function withFailing<T>(
@@ -18,11 +17,3 @@ export async function withFailing<T>(
     await sql.unsafe(`drop trigger _050_fail on ${table}`);
   }
 }
-
-/** The rows that are set aside. */
-export const readAsides = (sql: postgres.Sql) => sql<Row[]>`
-  select kind, subject, code, reason, failures from keyframe_private.set_aside order by kind, subject`;
-
-/** What is set aside may be tried again now. */
-export const letTimePass = (sql: postgres.Sql) =>
-  sql`update keyframe_private.set_aside set next_try_at = now() - interval '1 second'`;
