@@ -136,7 +136,7 @@ comment on function keyframe_private.give_back is 'Gives leased deliveries back 
 
 -- returned: leased work that is not sent after all. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, worker uuid, max_rows integer, returned bigint[] default '{}', max_bytes integer default 2000000,
+  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 2000000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
   at timestamptz default now())
 returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
@@ -154,8 +154,8 @@ begin
   else
     recorded := keyframe_private.record_results(results, at);
   end if;
-  if returned <> '{}' then
-    perform keyframe_private.give_back(returned);
+  if returned <> '[]' then
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint));
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
