@@ -1638,8 +1638,8 @@ comment on type keyframe_private.work_state is 'scheduled: due later. ready: wai
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
-  queue text not null,
-  kind text not null,
+  queue text collate "C" not null,
+  kind text collate "C" not null,
   subject uuid not null,
   submit_id bigint,
   owner_id uuid not null,
@@ -1745,12 +1745,12 @@ end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
 
 -- So a resource that hangs, or an owner with much to do, leaves places to others, and newcomers find a fifth of the places.
-create function keyframe_private.may_open(places integer, open bigint, own bigint)
-returns boolean language plpgsql immutable set search_path = '' as $$
+create function keyframe_private.most_of_one(places integer, open bigint)
+returns numeric language plpgsql immutable set search_path = '' as $$
 begin
-  return open + own < places * 4 / 5 or own < least(4, (places - open) / 6.0);
+  return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
-comment on function keyframe_private.may_open is 'Whether a resource or an owner with `own` of the `open` pieces of work may have one more: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
+comment on function keyframe_private.most_of_one is 'Below how many a resource or an owner may have one more of the `open` pieces of work: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
 
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
 create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
@@ -1798,11 +1798,12 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
 create function keyframe_private.walk_lanes(
-  wanted_queue text, max_lanes integer, open_work jsonb, open_count bigint, at timestamptz,
+  wanted_queue text, max_lanes integer, open_work jsonb, open_count bigint,
   inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
+  most_of_one constant numeric := keyframe_private.most_of_one(places, open_count);
   first_resource constant text := cursor_resource;
   first_lane constant uuid := cursor_lane;
   has_wrapped boolean := false;
@@ -1823,7 +1824,7 @@ begin
       has_wrapped := true;
       cursor_resource := '';
       cursor_lane := '00000000-0000-0000-0000-000000000000';
-    elsif not keyframe_private.may_open(places, open_count, coalesce((open_work ->> next_resource)::bigint, 0)) then
+    elsif coalesce((open_work ->> next_resource)::bigint, 0) >= most_of_one then
       cursor_resource := next_resource;
       cursor_lane := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     else
@@ -1844,7 +1845,8 @@ comment on function keyframe_private.walk_lanes is 'The lanes with ready work wh
 create function keyframe_private.lease_work(
   wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   token constant uuid := gen_random_uuid();
@@ -1864,7 +1866,7 @@ begin
   into open_count, by_resource, by_owner;
   leased := '{}';
   select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, least(max_rows, 100), by_resource, open_count, at, cursor_resource, cursor_lane) w;
+  from keyframe_private.walk_lanes(wanted_queue, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
   if cardinality(lanes) = 0 then
     return;
   end if;
@@ -1878,24 +1880,22 @@ begin
   ), counted as (
     select c.id, c.resource, c.owner_id,
       row_number() over (order by c.turn, c.place) - 1 as before_all,
-      row_number() over (partition by c.resource order by c.turn, c.place) - 1 as before_at_resource,
-      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1 as before_of_owner
+      row_number() over (partition by c.resource order by c.turn, c.place) - 1
+        + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
+      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1
+        + coalesce((by_owner ->> c.owner_id::text)::bigint, 0) as of_owner
     from candidate c
-  ), chosen as materialized (
-    select c.id, c.before_all from counted c
+  ), chosen as (
+    select c.id from counted c
     where c.before_all < least(max_rows, places - open_count)
-      and keyframe_private.may_open(places, open_count + c.before_all,
-        coalesce((by_resource ->> c.resource)::bigint, 0) + c.before_at_resource)
-      and keyframe_private.may_open(places, open_count + c.before_all,
-        coalesce((by_owner ->> c.owner_id::text)::bigint, 0) + c.before_of_owner)
+      and greatest(c.of_resource, c.of_owner) < keyframe_private.most_of_one(places, open_count + c.before_all)
   ), taken as (
     update keyframe_private.work w
     set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
     where w.id = any (array(select c.id from chosen c))
     returning w.*
   )
-  select coalesce(array_agg(row(t.*)::keyframe_private.work order by c.before_all), '{}')
-  into leased from taken t join chosen c on c.id = t.id;
+  select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
@@ -6564,13 +6564,22 @@ comment on function keyframe_private.resource_of is 'What deliveries to an endpo
 create function keyframe_private.add_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if tg_op = 'INSERT' then
-    perform keyframe_private.add_delivery_work(array(select row(n.*)::keyframe.webhook_deliveries from changed_to n where n.status = 'pending'));
-  else -- a recorded attempt is its worker's
+  if tg_op = 'UPDATE' then -- a recorded attempt is its worker's
     perform keyframe_private.add_delivery_work(array(
       select row(n.*)::keyframe.webhook_deliveries from changed_to n join changed_from o on o.id = n.id
       where n.status = 'pending' and n.attempts <= o.attempts
         and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
+    return null;
+  end if;
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', d.id, coalesce(d.owner_id, d.endpoint_id), d.endpoint_id, keyframe_private.resource_of(e),
+    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
+  from changed_to d
+  cross join lateral (select r.* from keyframe.webhook_endpoints r where r.id = d.endpoint_id offset 0) e -- looked up one by one
+  where d.status = 'pending'
+  order by d.next_attempt_at, d.id;
+  if found then
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
   return null;
 end $$;
@@ -6581,7 +6590,8 @@ begin
   insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
   select 'deliver', 'deliver', d.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
     case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
-  from unnest(deliveries) d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
+  from unnest(deliveries) d
+  cross join lateral (select r.* from keyframe.webhook_endpoints r where r.id = d.endpoint_id offset 0) e -- looked up one by one
   order by d.next_attempt_at, d.id;
   if found then
     perform keyframe_private.kick_unless_running('deliver');
@@ -6672,7 +6682,8 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
+  set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
@@ -6739,7 +6750,8 @@ comment on function keyframe_private.record_results is 'Records the results of d
 
 -- The endpoints with what is sent to them, in order, of at most max_bytes. What is not due, or leased twice, is dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;
   sent bigint[];
@@ -6756,9 +6768,9 @@ begin
       failures, last_error, place)
     join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending' and d.next_attempt_at <= at
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
-    where l.kind = 'deliver' and not exists (
-      select from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
-        and (o.id < l.id or o.lease_token <> l.lease_token))
+    where l.kind = 'deliver' and (
+      select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
+        and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), fitting as (
     select d.* from due d where d.bytes <= max_bytes or d.bytes = octet_length(d.body) -- one in any case
   ), by_endpoint as (

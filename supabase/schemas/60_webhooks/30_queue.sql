@@ -13,13 +13,22 @@ comment on function keyframe_private.resource_of is 'What deliveries to an endpo
 create function keyframe_private.add_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if tg_op = 'INSERT' then
-    perform keyframe_private.add_delivery_work(array(select row(n.*)::keyframe.webhook_deliveries from changed_to n where n.status = 'pending'));
-  else -- a recorded attempt is its worker's
+  if tg_op = 'UPDATE' then -- a recorded attempt is its worker's
     perform keyframe_private.add_delivery_work(array(
       select row(n.*)::keyframe.webhook_deliveries from changed_to n join changed_from o on o.id = n.id
       where n.status = 'pending' and n.attempts <= o.attempts
         and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
+    return null;
+  end if;
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', d.id, coalesce(d.owner_id, d.endpoint_id), d.endpoint_id, keyframe_private.resource_of(e),
+    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
+  from changed_to d
+  cross join lateral (select r.* from keyframe.webhook_endpoints r where r.id = d.endpoint_id offset 0) e -- looked up one by one
+  where d.status = 'pending'
+  order by d.next_attempt_at, d.id;
+  if found then
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
   return null;
 end $$;
@@ -30,7 +39,8 @@ begin
   insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
   select 'deliver', 'deliver', d.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
     case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
-  from unnest(deliveries) d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
+  from unnest(deliveries) d
+  cross join lateral (select r.* from keyframe.webhook_endpoints r where r.id = d.endpoint_id offset 0) e -- looked up one by one
   order by d.next_attempt_at, d.id;
   if found then
     perform keyframe_private.kick_unless_running('deliver');
