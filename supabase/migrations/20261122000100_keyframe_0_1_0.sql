@@ -6560,44 +6560,25 @@ begin
 end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
--- In the order in which they are due, which is the order in which they are sent. Deliveries come, or somebody makes some pending again.
-create function keyframe_private.add_deliveries()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'UPDATE' then -- a recorded attempt is its worker's
-    perform keyframe_private.add_delivery_work(array(
-      select row(n.*)::keyframe.webhook_deliveries from changed_to n join changed_from o on o.id = n.id
-      where n.status = 'pending' and n.attempts <= o.attempts
-        and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
-    return null;
-  end if;
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', d.id, coalesce(d.owner_id, d.endpoint_id), d.endpoint_id, keyframe_private.resource_of(e),
-    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
-  from changed_to d
-  cross join lateral (select r.* from keyframe.webhook_endpoints r where r.id = d.endpoint_id offset 0) e -- looked up one by one
-  where d.status = 'pending'
-  order by d.next_attempt_at, d.id;
-  if found then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
-  return null;
-end $$;
-
-create function keyframe_private.add_delivery_work(deliveries keyframe.webhook_deliveries[])
+-- By the row: for a table of the changed rows Postgres would plan anew each time, which took as long as the event itself.
+create function keyframe_private.add_delivery_work(delivery keyframe.webhook_deliveries)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', d.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
-    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
-  from unnest(deliveries) d
-  cross join lateral (select r.* from keyframe.webhook_endpoints r where r.id = d.endpoint_id offset 0) e -- looked up one by one
-  order by d.next_attempt_at, d.id;
-  if found then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
+  select 'deliver', 'deliver', delivery.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
+    case when delivery.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state,
+    delivery.next_attempt_at
+  from keyframe.webhook_endpoints e where e.id = delivery.endpoint_id;
+  perform keyframe_private.kick_unless_running('deliver');
 end $$;
-comment on function keyframe_private.add_delivery_work is 'Adds the work of sending deliveries, and kicks deliver.';
+comment on function keyframe_private.add_delivery_work is 'Adds the work of sending a delivery, and kicks deliver.';
+
+create function keyframe_private.add_delivery()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_delivery_work(new);
+  return null;
+end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
 create function keyframe_private.resume_endpoint()
@@ -6621,7 +6602,7 @@ declare
       where p.endpoint_id = held.lane and p.status = 'pending' and p.id > held.subject order by p.id limit most))
     order by d.id);
 begin
-  perform keyframe_private.add_delivery_work(part);
+  perform keyframe_private.add_delivery_work(d) from unnest(part) d;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most].id, state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else
@@ -7746,13 +7727,13 @@ comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets
 create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_delivery_work(array(
-    select d from keyframe.webhook_endpoints e
+  perform keyframe_private.add_delivery_work(l.delivery) from (
+    select d as delivery from keyframe.webhook_endpoints e
     join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
     where e.enabled and d.created_at < now() - interval '10 minutes'
       and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
       and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
-    order by d.id limit max_rows));
+    order by d.id limit max_rows) l;
 end $$;
 comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
 
@@ -8709,14 +8690,15 @@ create trigger _500_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
 comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
-create trigger _510_add_changed after update on keyframe.webhook_deliveries
-  referencing old table as changed_from new table as changed_to
-  for each statement execute function keyframe_private.add_deliveries();
-comment on trigger _510_add_changed on keyframe.webhook_deliveries is 'Adds the work of what is to be sent again.';
+-- A recorded attempt is its worker's.
+create trigger _510_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
+  for each row when (new.status = 'pending' and new.attempts <= old.attempts
+    and (new.status <> old.status or new.next_attempt_at <> old.next_attempt_at))
+  execute function keyframe_private.add_delivery();
+comment on trigger _510_add_changed on keyframe.webhook_deliveries is 'Adds the work of sending it again.';
 create trigger _520_add_inserted after insert on keyframe.webhook_deliveries
-  referencing new table as changed_to
-  for each statement execute function keyframe_private.add_deliveries();
-comment on trigger _520_add_inserted on keyframe.webhook_deliveries is 'Adds the work of what is to be sent.';
+  for each row when (new.status = 'pending') execute function keyframe_private.add_delivery();
+comment on trigger _520_add_inserted on keyframe.webhook_deliveries is 'Adds the work of sending it.';
 
 -- keyframe_private.file_removals
 create trigger _500_add_work after insert on keyframe_private.file_removals
