@@ -1633,12 +1633,15 @@ comment on function keyframe.delete_element is 'Deletes an element of the caller
 -- The queue: one row for each piece of work. Others only insert; workers alone update and delete. So no transaction of a user, however
 -- long it stays open, holds a row that a claim needs.
 
+create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
+comment on type keyframe_private.work_queue is 'ask (the provider and the database) and copy (outputs) are of generate; deliver. Each has places of its own.';
+
 create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
 comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
-  queue text collate "C" not null,
+  queue keyframe_private.work_queue not null,
   kind text collate "C" not null,
   subject uuid not null,
   submit_id bigint,
@@ -1650,14 +1653,12 @@ create table keyframe_private.work (
   worker uuid,
   lease_token uuid,
   failures integer not null default 0,
-  last_error text,
-  constraint queue_is_known check (queue in ('ask', 'copy', 'deliver')),
-  constraint leased_if_and_only_if_a_worker_has_it check ((state = 'leased') = (num_nonnulls(worker, lease_token) = 2)),
-  constraint failures_are_at_most_a_million check (failures between 0 and 1000000)
--- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table.
+  last_error text
+-- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table. Without checks: they took
+-- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
-comment on column keyframe_private.work.queue is 'ask (the provider and the database) and copy (outputs) of generate; deliver. Each has places of its own.';
+comment on column keyframe_private.work.queue is 'Which worker does it, and from which places.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
@@ -1676,7 +1677,7 @@ create index work_leased_idx on keyframe_private.work (queue, lane, subject) whe
 create index work_subject_idx on keyframe_private.work (subject, kind) where queue <> 'deliver';
 
 create function keyframe_private.add_work(
-  queue text, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
+  queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -1737,7 +1738,7 @@ comment on function keyframe_private.retry_delay is 'The back-off after so many 
 
 -- How many pieces of work a process may have open at once. Copies cost memory: about 2 MB each while the output's host is faster than
 -- Storage, and a hosted function has 256 MB (docs/decisions/0033).
-create function keyframe_private.places_of(queue text)
+create function keyframe_private.places_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
@@ -1753,7 +1754,7 @@ end $$;
 comment on function keyframe_private.most_of_one is 'Below how many a resource or an owner may have one more of the `open` pieces of work: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
 
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
-create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
+create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   due constant bigint[] := array(
@@ -1776,10 +1777,10 @@ begin
 end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
-create function keyframe_private.has_due_work(queues text[], at timestamptz)
+create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
-  one text;
+  one keyframe_private.work_queue;
 begin
   foreach one in array queues loop
     if (select true from keyframe_private.work w where w.queue = one and w.state = 'ready' limit 1)
@@ -1798,7 +1799,7 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
 create function keyframe_private.walk_lanes(
-  wanted_queue text, max_lanes integer, open_work jsonb, open_count bigint,
+  wanted_queue keyframe_private.work_queue, max_lanes integer, open_work jsonb, open_count bigint,
   inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -1843,7 +1844,7 @@ comment on function keyframe_private.walk_lanes is 'The lanes with ready work wh
 -- Each lane gives one after the other, until a resource, an owner or the process has all that it may have open. The indexes are used whatever
 -- the statistics of a table say that is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
-  wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -1902,7 +1903,7 @@ comment on function keyframe_private.lease_work is 'Leases ready work for a proc
 -- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
 -- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
 -- waiting took 4 % of a core.
-create function keyframe_private.wait_for_due(function_name text, queues text[], wait_ms integer)
+create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
@@ -5140,11 +5141,11 @@ create function keyframe_worker.claim_tasks(
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  queues constant text[] := array['copy', 'ask'];
+  queues constant keyframe_private.work_queue[] := '{copy,ask}';
   may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
   poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
   at timestamptz;
-  one text;
+  one keyframe_private.work_queue;
   found_work record;
   held keyframe_private.work;
   task jsonb;
@@ -5158,8 +5159,8 @@ begin
   if max_rows > 0 and may_be_due then
     foreach one in array queues loop
       select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
-        coalesce(cursors #>> array[one, '0'], ''), coalesce((cursors #>> array[one, '1'])::uuid, '00000000-0000-0000-0000-000000000000')) l;
-      cursors := cursors || jsonb_build_object(one, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
+        coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
       is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
       foreach held in array found_work.leased loop
         task := keyframe_private.task_of(held, poll_after, at);
@@ -5231,7 +5232,7 @@ create function keyframe_private.add_lost(max_rows integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work(
-    case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
+    case p.status when 'storing' then 'copy' else 'ask' end::keyframe_private.work_queue, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
     p.id, p.owner_id, case p.status when 'queued' then p.model when 'storing' then 'store' else 'poll' end, submit_id => (
       select s.id from keyframe_private.provider_submits s
       where s.prediction_id = p.id and s.ended_at is null
@@ -6561,33 +6562,32 @@ end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
 -- By the row: for a table of the changed rows Postgres would plan anew each time, which took as long as the event itself.
-create function keyframe_private.add_delivery_work(delivery keyframe.webhook_deliveries)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', delivery.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
-    case when delivery.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state,
-    delivery.next_attempt_at
-  from keyframe.webhook_endpoints e where e.id = delivery.endpoint_id;
-  perform keyframe_private.kick_unless_running('deliver');
-end $$;
-comment on function keyframe_private.add_delivery_work is 'Adds the work of sending a delivery, and kicks deliver.';
-
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_delivery_work(new);
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
+    case when new.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, new.next_attempt_at
+  from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
+  perform keyframe_private.kick_unless_running('deliver');
   return null;
 end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+create function keyframe_private.add_resume(endpoint keyframe.webhook_endpoints)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(endpoint.owner_id, endpoint.id), endpoint.id,
+    keyframe_private.resource_of(endpoint), 'ready', clock_timestamp());
+  perform keyframe_private.kick_unless_running('deliver');
+end $$;
+comment on function keyframe_private.add_resume is 'Adds the work that adds the work of all pending deliveries of an endpoint.';
+
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id), new.id,
-    keyframe_private.resource_of(new), 'ready', clock_timestamp());
-  perform keyframe_private.kick_unless_running('deliver');
+  perform keyframe_private.add_resume(new);
   return null;
 end $$;
 
@@ -6595,21 +6595,21 @@ create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 1000;
-  part constant keyframe.webhook_deliveries[] := array(
-    select d from keyframe.webhook_deliveries d
-    where d.id = any (array(
-      select p.id from keyframe.webhook_deliveries p
-      where p.endpoint_id = held.lane and p.status = 'pending' and p.id > held.subject order by p.id limit most))
-    order by d.id);
+  part constant uuid[] := array(
+    select d.id from keyframe.webhook_deliveries d
+    where d.endpoint_id = held.lane and d.status = 'pending' and d.id > held.subject order by d.id limit most);
 begin
-  perform keyframe_private.add_delivery_work(d) from unnest(part) d;
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', d.id, held.owner_id, held.lane, held.resource,
+    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
+  from keyframe.webhook_deliveries d where d.id = any (part) order by d.next_attempt_at, d.id;
   if cardinality(part) = most then
-    update keyframe_private.work w set subject = part[most].id, state = 'ready', worker = null, lease_token = null where w.id = held.id;
+    update keyframe_private.work w set subject = part[most], state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else
     delete from keyframe_private.work w where w.id = held.id;
   end if;
 end $$;
-comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint that was enabled again.';
+comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
 -- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times as many as may be open,
 -- because a call takes as long as a few requests.
@@ -7724,16 +7724,14 @@ end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
+create function keyframe_private.add_lost_deliveries()
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_delivery_work(l.delivery) from (
-    select d as delivery from keyframe.webhook_endpoints e
-    join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
-    where e.enabled and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
-    order by d.id limit max_rows) l;
+  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  where e.enabled and exists (
+    select from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
 end $$;
 comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
 
@@ -7849,7 +7847,7 @@ create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' as $$
   (select w.* from keyframe_private.work w where w.state = 'ready' order by w.queue, w.resource, w.lane, w.id limit 10000)
   union all
-  select s.* from unnest('{ask,copy,deliver}'::text[]) q
+  select s.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
     select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) s
 $$;
@@ -8114,7 +8112,7 @@ returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
     select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker, w.resource,
       w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
-    from keyframe_private.work w where w.queue = any ('{ask,copy,deliver}') and w.state = 'leased'
+    from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),

@@ -1,12 +1,15 @@
 -- The queue: one row for each piece of work. Others only insert; workers alone update and delete. So no transaction of a user, however
 -- long it stays open, holds a row that a claim needs.
 
+create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
+comment on type keyframe_private.work_queue is 'ask (the provider and the database) and copy (outputs) are of generate; deliver. Each has places of its own.';
+
 create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
 comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
-  queue text collate "C" not null,
+  queue keyframe_private.work_queue not null,
   kind text collate "C" not null,
   subject uuid not null,
   submit_id bigint,
@@ -18,14 +21,12 @@ create table keyframe_private.work (
   worker uuid,
   lease_token uuid,
   failures integer not null default 0,
-  last_error text,
-  constraint queue_is_known check (queue in ('ask', 'copy', 'deliver')),
-  constraint leased_if_and_only_if_a_worker_has_it check ((state = 'leased') = (num_nonnulls(worker, lease_token) = 2)),
-  constraint failures_are_at_most_a_million check (failures between 0 and 1000000)
--- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table.
+  last_error text
+-- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table. Without checks: they took
+-- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
-comment on column keyframe_private.work.queue is 'ask (the provider and the database) and copy (outputs) of generate; deliver. Each has places of its own.';
+comment on column keyframe_private.work.queue is 'Which worker does it, and from which places.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
@@ -44,7 +45,7 @@ create index work_leased_idx on keyframe_private.work (queue, lane, subject) whe
 create index work_subject_idx on keyframe_private.work (subject, kind) where queue <> 'deliver';
 
 create function keyframe_private.add_work(
-  queue text, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
+  queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare

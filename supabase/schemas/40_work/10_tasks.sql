@@ -207,11 +207,11 @@ create function keyframe_worker.claim_tasks(
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  queues constant text[] := array['copy', 'ask'];
+  queues constant keyframe_private.work_queue[] := '{copy,ask}';
   may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
   poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
   at timestamptz;
-  one text;
+  one keyframe_private.work_queue;
   found_work record;
   held keyframe_private.work;
   task jsonb;
@@ -225,8 +225,8 @@ begin
   if max_rows > 0 and may_be_due then
     foreach one in array queues loop
       select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
-        coalesce(cursors #>> array[one, '0'], ''), coalesce((cursors #>> array[one, '1'])::uuid, '00000000-0000-0000-0000-000000000000')) l;
-      cursors := cursors || jsonb_build_object(one, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
+        coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
       is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
       foreach held in array found_work.leased loop
         task := keyframe_private.task_of(held, poll_after, at);

@@ -54,7 +54,7 @@ create function keyframe_private.add_lost(max_rows integer)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work(
-    case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
+    case p.status when 'storing' then 'copy' else 'ask' end::keyframe_private.work_queue, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
     p.id, p.owner_id, case p.status when 'queued' then p.model when 'storing' then 'store' else 'poll' end, submit_id => (
       select s.id from keyframe_private.provider_submits s
       where s.prediction_id = p.id and s.ended_at is null

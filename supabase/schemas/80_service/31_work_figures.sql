@@ -5,7 +5,7 @@ create function keyframe_private.due_work()
 returns setof keyframe_private.work language sql stable set search_path = '' as $$
   (select w.* from keyframe_private.work w where w.state = 'ready' order by w.queue, w.resource, w.lane, w.id limit 10000)
   union all
-  select s.* from unnest('{ask,copy,deliver}'::text[]) q
+  select s.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
     select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) s
 $$;
