@@ -427,6 +427,32 @@ comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was 
 comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
+-- Owners who live in another project of the service (docs/scale.md, "Move an owner"): what they add or pay here would be lost.
+
+create table keyframe_private.moved_owners (
+  owner_id uuid primary key,
+  moved_at timestamptz not null default now()
+);
+comment on table keyframe_private.moved_owners is 'Users who are moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
+comment on column keyframe_private.moved_owners.owner_id is 'The user, also when the account is deleted.';
+comment on column keyframe_private.moved_owners.moved_at is 'Since when changes and credits are refused.';
+
+create function keyframe_private.wait_for_changes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from auth.users u where u.id = new.owner_id for update; -- changes and credits hold its key
+  return null;
+end $$;
+
+-- After the caller has locked the key of the user: then a mark is visible here, or its transaction waits for this one.
+create function keyframe_private.require_not_moved(owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if(exists (select from keyframe_private.moved_owners m where m.owner_id = owner), 'user_moved',
+    'This user has moved to another project of the service. Send the request there, with the same key.');
+end $$;
+comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service.';
+
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -494,8 +520,9 @@ begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.take_call();
-  if take_token.route_class in ('create', 'generate', 'change') then
+  if take_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform from auth.users u where u.id = caller for key share;
+    perform keyframe_private.require_not_moved(caller);
   end if;
   with limited as (
     select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
@@ -5991,6 +6018,14 @@ begin
 end $$;
 comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
 
+create function keyframe_private.refuse_moved()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from auth.users u where u.id = new.owner_id for key share;
+  perform keyframe_private.require_not_moved(new.owner_id);
+  return new;
+end $$;
+
 -- Not what is held or unknown: if that were taken off too, its release would be a gift. Two first credits at once: the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -8687,6 +8722,11 @@ create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 
+-- keyframe_private.moved_owners
+create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
+  for each row execute function keyframe_private.wait_for_changes();
+comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for changes and credits of the owner that have begun.';
+
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
@@ -8907,6 +8947,9 @@ comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 
 create trigger _100_keep before update or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.keep_credits();
 comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit.';
+create trigger _105_require_not_moved before insert on keyframe_private.credits
+  for each row execute function keyframe_private.refuse_moved();
+comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
 comment on trigger _110_open_balance on keyframe_private.credits is 'Before an owner''s first credit: takes off what was settled before.';

@@ -5,6 +5,11 @@ create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 
+-- keyframe_private.moved_owners
+create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
+  for each row execute function keyframe_private.wait_for_changes();
+comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for changes and credits of the owner that have begun.';
+
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
@@ -225,6 +230,9 @@ comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 
 create trigger _100_keep before update or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.keep_credits();
 comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit.';
+create trigger _105_require_not_moved before insert on keyframe_private.credits
+  for each row execute function keyframe_private.refuse_moved();
+comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
 comment on trigger _110_open_balance on keyframe_private.credits is 'Before an owner''s first credit: takes off what was settled before.';

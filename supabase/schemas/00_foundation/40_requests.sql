@@ -78,6 +78,32 @@ comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was 
 comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
+-- Owners who live in another project of the service (docs/scale.md, "Move an owner"): what they add or pay here would be lost.
+
+create table keyframe_private.moved_owners (
+  owner_id uuid primary key,
+  moved_at timestamptz not null default now()
+);
+comment on table keyframe_private.moved_owners is 'Users who are moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
+comment on column keyframe_private.moved_owners.owner_id is 'The user, also when the account is deleted.';
+comment on column keyframe_private.moved_owners.moved_at is 'Since when changes and credits are refused.';
+
+create function keyframe_private.wait_for_changes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from auth.users u where u.id = new.owner_id for update; -- changes and credits hold its key
+  return null;
+end $$;
+
+-- After the caller has locked the key of the user: then a mark is visible here, or its transaction waits for this one.
+create function keyframe_private.require_not_moved(owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.raise_if(exists (select from keyframe_private.moved_owners m where m.owner_id = owner), 'user_moved',
+    'This user has moved to another project of the service. Send the request there, with the same key.');
+end $$;
+comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service.';
+
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
@@ -145,8 +171,9 @@ begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.take_call();
-  if take_token.route_class in ('create', 'generate', 'change') then
+  if take_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform from auth.users u where u.id = caller for key share;
+    perform keyframe_private.require_not_moved(caller);
   end if;
   with limited as (
     select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l

@@ -114,6 +114,14 @@ begin
 end $$;
 comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
 
+create function keyframe_private.refuse_moved()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from auth.users u where u.id = new.owner_id for key share;
+  perform keyframe_private.require_not_moved(new.owner_id);
+  return new;
+end $$;
+
 -- Not what is held or unknown: if that were taken off too, its release would be a gift. Two first credits at once: the key decides.
 create function keyframe_private.open_balance()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
