@@ -398,7 +398,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -563,6 +563,20 @@ begin
 end $$;
 comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
 
+-- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
+create function keyframe_private.take_more(rate jsonb, number integer, per_token integer)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+begin
+  return case when number < per_token then rate else keyframe_private.take_token('read', number / per_token) end;
+end $$;
+comment on function keyframe_private.take_more is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
+
+create function keyframe_private.rows_per_token()
+returns integer language sql immutable set search_path = '' as $$
+  select 25
+$$;
+comment on function keyframe_private.rows_per_token is 'How many predictions or deliveries of a list one token pays for.';
+
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -647,9 +661,9 @@ create index idempotency_keys_created_at_idx on keyframe_private.idempotency_key
 
 -- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
 -- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
--- takes no token. Without a key every request is new.
+-- is a read, and takes a token of that. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
-  key text, request_hash text, route_class text default null, out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
+  key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
@@ -684,9 +698,8 @@ begin
     replayed := kept.resource_id <> fresh;
     answer := kept.answer;
   end if;
-  if replayed then
-    rate := keyframe_private.rate_state(route_class);
-  elsif route_class is not null then
+  route_class := case when replayed then replay_class else route_class end;
+  if route_class is not null then
     rate := keyframe_private.take_token(route_class);
   end if;
 end $$;
@@ -945,7 +958,8 @@ begin
       create_project.film_id, create_project.element_ids)
     returning * into created;
   end if;
-  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed,
+    'rate', coalesce(request.rate, keyframe_private.rate_state('create')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -982,8 +996,8 @@ begin
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
     limit wanted);
-  if with_predictions and cardinality(matches) >= keyframe_private.projects_per_token() then
-    rate := keyframe_private.take_token('read', cardinality(matches) / keyframe_private.projects_per_token());
+  if with_predictions then
+    rate := keyframe_private.take_more(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
@@ -1135,7 +1149,8 @@ begin
     returning * into created;
   end if;
   return json_build_object(
-    'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+    'film', keyframe_private.film_json(created), 'replayed', request.replayed,
+    'rate', coalesce(request.rate, keyframe_private.rate_state('create')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -1153,11 +1168,13 @@ declare
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
 begin
+  rate := keyframe_private.take_more(
+    rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
     'rate', rate);
 end $$;
-comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
+comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page. Costs one token more for each thousand shots.';
 
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1169,9 +1186,7 @@ declare
 begin
   wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
-  if cardinality(shots) >= keyframe_private.projects_per_token() then
-    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
-  end if;
+  rate := keyframe_private.take_more(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (
@@ -4143,7 +4158,7 @@ begin
   return json_build_object(
     'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started)),
     'predictions', case when start_prediction.count is not null then predictions end,
-    'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+    'replayed', request.replayed, 'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
@@ -4367,6 +4382,7 @@ begin
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;
+  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
   return json_build_object(
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')
@@ -4376,7 +4392,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page.';
+comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page. Costs one token more for each 25.';
 
 -- supabase/schemas/30_predictions/70_several_starts.sql
 
@@ -4534,9 +4550,11 @@ begin
     perform keyframe_private.raise_if(refusals.shots is not null, refusals.first ->> 'code', format(
       'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'));
     request.answer := keyframe_private.start_all(starts, priced.cost, request.resource_id);
+  else
+    request.rate := keyframe_private.take_more(request.rate, jsonb_array_length(request.answer), keyframe_private.projects_per_token());
   end if;
   return json_build_object('predictions', keyframe_private.started_json(request.answer), 'replayed', request.replayed,
-    'rate', keyframe_private.rate_state('generate'));
+    'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
@@ -7327,14 +7345,12 @@ create function keyframe.list_webhook_deliveries(
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  listed jsonb;
+  page keyframe.webhook_deliveries[];
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_endpoint(endpoint_id);
   -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many.
-  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
-    '[]') into listed
-  from (
+  page := array(
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
       else array[list_webhook_deliveries.status] end) as wanted (status)
@@ -7348,14 +7364,15 @@ begin
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
-    limit least(max_rows, 101)
-  ) l;
-  return jsonb_build_object('deliveries', listed, 'rate', rate);
+    limit least(max_rows, 101));
+  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
+  return jsonb_build_object('rate', rate, 'deliveries', (
+    select coalesce(jsonb_agg(keyframe_private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') from unnest(page) d));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id).';
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id). Costs one token more for each 25.';
 
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -7491,7 +7508,8 @@ begin
   end if;
   if file is null then
     select r.resource_id, r.replayed into file, replayed
-      from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
+      from keyframe_private.reserve_idempotency_key(
+        idempotency_key, admit_upload.request_hash, replay_class => null) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;

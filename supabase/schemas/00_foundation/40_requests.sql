@@ -49,7 +49,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -214,6 +214,20 @@ begin
 end $$;
 comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
 
+-- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
+create function keyframe_private.take_more(rate jsonb, number integer, per_token integer)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+begin
+  return case when number < per_token then rate else keyframe_private.take_token('read', number / per_token) end;
+end $$;
+comment on function keyframe_private.take_more is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
+
+create function keyframe_private.rows_per_token()
+returns integer language sql immutable set search_path = '' as $$
+  select 25
+$$;
+comment on function keyframe_private.rows_per_token is 'How many predictions or deliveries of a list one token pays for.';
+
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
 begin
@@ -298,9 +312,9 @@ create index idempotency_keys_created_at_idx on keyframe_private.idempotency_key
 
 -- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
 -- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
--- takes no token. Without a key every request is new.
+-- is a read, and takes a token of that. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
-  key text, request_hash text, route_class text default null, out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
+  key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
@@ -335,9 +349,8 @@ begin
     replayed := kept.resource_id <> fresh;
     answer := kept.answer;
   end if;
-  if replayed then
-    rate := keyframe_private.rate_state(route_class);
-  elsif route_class is not null then
+  route_class := case when replayed then replay_class else route_class end;
+  if route_class is not null then
     rate := keyframe_private.take_token(route_class);
   end if;
 end $$;

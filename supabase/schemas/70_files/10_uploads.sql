@@ -37,7 +37,8 @@ begin
   end if;
   if file is null then
     select r.resource_id, r.replayed into file, replayed
-      from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
+      from keyframe_private.reserve_idempotency_key(
+        idempotency_key, admit_upload.request_hash, replay_class => null) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;

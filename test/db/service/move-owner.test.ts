@@ -193,7 +193,10 @@ describe("an owner who is marked as moved", () => {
     const scene = await addScene(oldCell, (await addWorld(oldCell)).owner);
     await mark(scene.owner);
     for (const [name, { takes }] of Object.entries(REQUESTS)) {
-      const outcome = await makeRequest(oldCell, scene, name).then(() => "done", (error) => codeOf(Promise.reject(error)));
+      const outcome = await makeRequest(oldCell, scene, name).then(
+        () => "done",
+        (error) => codeOf(Promise.reject(error)),
+      );
       expect([name, outcome]).toEqual([name, takes === "read" ? "done" : "user_moved"]);
     }
   });
