@@ -5608,7 +5608,10 @@ begin
     where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
     order by m.model <> new.model limit 1;
   end if;
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_micros := case when billed in ('yes', 'unknown') then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  if billed = 'unknown' and new.cost_micros > 0 then
+    new.cost_micros := null; -- but what the provider counted as nothing costs nothing
+  end if;
   if billed = 'no' then
     new.cost_state := 'released';
   elsif new.cost_micros is not null then
@@ -8891,8 +8894,9 @@ alter table keyframe.predictions enable always trigger _505_require_sound_input,
 create trigger _510_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
-create trigger _520_add_first_submit after insert on keyframe.predictions for each row execute function keyframe_private.add_first_submit();
-comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget.';
+create trigger _520_add_first_submit after insert on keyframe.predictions
+  for each row when (new.completed_at is null) execute function keyframe_private.add_first_submit();
+comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget. Not where an administrator inserts one that has ended: nothing would ever release it.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
 comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';

@@ -156,8 +156,9 @@ alter table keyframe.predictions enable always trigger _505_require_sound_input,
 create trigger _510_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
-create trigger _520_add_first_submit after insert on keyframe.predictions for each row execute function keyframe_private.add_first_submit();
-comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget.';
+create trigger _520_add_first_submit after insert on keyframe.predictions
+  for each row when (new.completed_at is null) execute function keyframe_private.add_first_submit();
+comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget. Not where an administrator inserts one that has ended: nothing would ever release it.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
 comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
