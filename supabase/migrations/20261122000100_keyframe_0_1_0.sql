@@ -5942,7 +5942,7 @@ create table keyframe_private.credits (
   constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
-comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';
+comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. The note alone may be removed.';
 comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
 comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
@@ -8966,9 +8966,9 @@ create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_bu
 comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
 
 -- keyframe_private.credits
-create trigger _100_keep before update or delete or truncate on keyframe_private.credits
+create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.keep_credits();
-comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit.';
+comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
 create trigger _105_require_not_moved before insert on keyframe_private.credits
   for each row execute function keyframe_private.refuse_moved();
 comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';

@@ -228,9 +228,9 @@ create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_bu
 comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
 
 -- keyframe_private.credits
-create trigger _100_keep before update or delete or truncate on keyframe_private.credits
+create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.keep_credits();
-comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit.';
+comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
 create trigger _105_require_not_moved before insert on keyframe_private.credits
   for each row execute function keyframe_private.refuse_moved();
 comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';

@@ -17,7 +17,7 @@ create table keyframe_private.credits (
   constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
-comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';
+comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. The note alone may be removed.';
 comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
 comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
