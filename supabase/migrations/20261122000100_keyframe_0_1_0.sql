@@ -351,7 +351,7 @@ comment on column keyframe_private.installation.version is 'The version, such as
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, share films by link, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -644,17 +644,19 @@ comment on function keyframe_private.is_own is 'Whether a row of this owner is t
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
   owner_id uuid references auth.users on delete cascade,
+  client_id text default auth.jwt() ->> 'client_id',
   key text not null check (key ~ '^[\x21-\x7e]{1,255}$'),
   request_hash text check (request_hash ~ '^[0-9a-f]{64}$'),
   answer jsonb,
   created_at timestamptz not null default now(),
-  constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
+  constraint idempotency_keys_owner_id_client_id_key_key unique nulls not distinct (owner_id, client_id, key)
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
 comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
+comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: a session of the owner''s, or a server. A client cannot take the keys of another.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
@@ -681,7 +683,7 @@ begin
       'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
     insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
     values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
-    on conflict (owner_id, key) do update
+    on conflict (owner_id, client_id, key) do update
       set (resource_id, request_hash, answer, created_at) = (
         select
           case when was.expired then excluded.resource_id else k.resource_id end,
@@ -1623,6 +1625,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.take_token('change'); -- before any lock
   changed keyframe.elements;
+  images text[];
   refused keyframe_private.refusal;
 begin
   update keyframe.elements e
@@ -1634,8 +1637,10 @@ begin
     perform keyframe_private.own_element(element_id);
     perform keyframe_private.refuse_changed('element');
   end if;
-  if image_paths <> keyframe_private.images_of_element(changed) then
+  images := keyframe_private.images_of_element(changed);
+  if image_paths <> images then
     perform keyframe_private.write_element_images(changed, image_paths);
+    perform keyframe_private.require_may_remove(images);
     update keyframe.elements e set updated_at = now() where e.id = changed.id returning e.* into changed;
   end if;
   return json_build_object('element', keyframe_private.element_json(changed), 'rate', rate);
@@ -4041,7 +4046,8 @@ begin
   select q.* into quote from keyframe_private.quotes q
   where q.id = quote_id and q.owner_id = auth.uid() and q.client_id is not distinct from auth.jwt() ->> 'client_id'
     and (q.expires_at > now() or q.expires_at > now() - interval '23 hours' and exists ( -- the key is kept longer
-      select from keyframe_private.idempotency_keys k where k.owner_id = q.owner_id and k.key = start_key));
+      select from keyframe_private.idempotency_keys k
+      where k.owner_id = q.owner_id and k.client_id is not distinct from q.client_id and k.key = start_key));
   perform keyframe_private.raise_if(not found, 'not_found',
     'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for the user and the app that asked for it. Ask for an estimate with a new one.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
@@ -7506,7 +7512,8 @@ begin
   if request_hash is not null then
     -- None when no reservation is open: the key is new, or an equal request has set the hash already.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
-    where k.owner_id = auth.uid() and k.key = idempotency_key and k.request_hash is null
+    where k.owner_id = auth.uid() and k.client_id is not distinct from auth.jwt() ->> 'client_id' and k.key = idempotency_key
+      and k.request_hash is null
     returning k.resource_id into file;
   end if;
   if file is null then
@@ -7565,6 +7572,23 @@ begin
     or exists (select from keyframe.element_images i where i.path = is_reference_used.path);
 end $$;
 comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
+
+create function keyframe_private.require_may_remove(paths text[])
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if not keyframe_private.client_may('manage')
+    and exists (select from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)) then
+    perform keyframe_private.require_client_may('manage');
+  end if;
+end $$;
+comment on function keyframe_private.require_may_remove is 'After a change: raises client_not_allowed if nothing uses one of these images any more, so that its file is deleted, and the caller is a client that may not delete.';
+
+create function keyframe_private.require_may_remove_reference()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_may_remove(array[old.reference_image_path]);
+  return null;
+end $$;
 
 create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
 returns void language sql volatile set search_path = '' as $$
@@ -8816,6 +8840,10 @@ comment on trigger _180_keep_reference on keyframe.projects is 'Checks the refer
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
+create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
+  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
+  execute function keyframe_private.require_may_remove_reference();
+comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client that may not delete and takes away an image that nothing else uses.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
 comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';

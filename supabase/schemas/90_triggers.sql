@@ -78,6 +78,10 @@ comment on trigger _180_keep_reference on keyframe.projects is 'Checks the refer
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
+create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
+  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
+  execute function keyframe_private.require_may_remove_reference();
+comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client that may not delete and takes away an image that nothing else uses.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
 comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';

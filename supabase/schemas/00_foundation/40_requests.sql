@@ -2,7 +2,7 @@
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, share films by link, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -295,17 +295,19 @@ comment on function keyframe_private.is_own is 'Whether a row of this owner is t
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
   owner_id uuid references auth.users on delete cascade,
+  client_id text default auth.jwt() ->> 'client_id',
   key text not null check (key ~ '^[\x21-\x7e]{1,255}$'),
   request_hash text check (request_hash ~ '^[0-9a-f]{64}$'),
   answer jsonb,
   created_at timestamptz not null default now(),
-  constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
+  constraint idempotency_keys_owner_id_client_id_key_key unique nulls not distinct (owner_id, client_id, key)
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
 comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
+comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: a session of the owner''s, or a server. A client cannot take the keys of another.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
@@ -332,7 +334,7 @@ begin
       'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
     insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
     values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
-    on conflict (owner_id, key) do update
+    on conflict (owner_id, client_id, key) do update
       set (resource_id, request_hash, answer, created_at) = (
         select
           case when was.expired then excluded.resource_id else k.resource_id end,
