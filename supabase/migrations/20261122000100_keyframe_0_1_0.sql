@@ -345,7 +345,7 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 
--- supabase/schemas/00_foundation/40_requests.sql
+-- supabase/schemas/00_foundation/40_oauth_clients.sql
 
 -- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
@@ -390,42 +390,27 @@ begin
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
 
--- One token bucket per owner and route class. An administrator changes a limit without a deploy.
+-- supabase/schemas/00_foundation/50_owners.sql
 
-create table keyframe_private.rate_limits (
-  route_class text primary key,
-  capacity integer not null check (capacity > 0),
-  per_second double precision not null check (per_second > 0)
-);
-comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
-comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
-comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
-insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
-  ('create', 60, 1),
-  ('generate', 60, 1),
-  ('upload', 30, 0.5),
-  ('change', 120, 2),
-  ('read', 1200, 20),
-  ('shared', 600, 10),
-  ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
+-- Whose request it is, and whose row.
 
--- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
-create unlogged table keyframe_private.rate_buckets (
-  owner_id uuid not null,
-  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
-  tokens double precision not null,
-  refilled_at timestamptz not null,
-  low_since timestamptz,
-  primary key (owner_id, route_class)
-) with (fillfactor = 50);
-comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
-comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
-comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
-comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
-create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
+create function keyframe_private.require_user()
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if auth.uid() is null then
+    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
+  end if;
+end $$;
+comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
+
+-- The functions of the API are definers, so each asks this of a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
+-- to use an index; the planner never uses one for this.
+create function keyframe_private.is_own(owner uuid)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return case when auth.role() = 'service_role' then owner is null else coalesce(owner = auth.uid(), false) end;
+end $$;
+comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
 
 -- Owners who live in another project of the service (docs/scale.md, "Move an owner"): what they add or pay here would be lost.
 
@@ -440,18 +425,23 @@ comment on column keyframe_private.moved_owners.moved_at is 'Since when changes 
 create function keyframe_private.wait_for_changes()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform from auth.users u where u.id = new.owner_id for update; -- changes and credits hold its key
+  perform from auth.users u where u.id = new.owner_id for update; -- require_not_moved locks its key
   return null;
 end $$;
 
--- After the caller has locked the key of the user: then a mark is visible here, or its transaction waits for this one.
+-- With the key of the user locked, a mark is visible here, or its transaction waits for this one.
 create function keyframe_private.require_not_moved(owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
+  perform from auth.users u where u.id = owner for key share;
   perform keyframe_private.raise_if(exists (select from keyframe_private.moved_owners m where m.owner_id = owner), 'user_moved',
     'This user has moved to another project of the service. Send the request there, with the same key.');
 end $$;
-comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service.';
+comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; keeps the user until the transaction ends.';
+
+-- supabase/schemas/00_foundation/60_call_slots.sql
+
+-- How many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
@@ -505,6 +495,45 @@ begin
 end $$;
 comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
 
+-- supabase/schemas/00_foundation/70_rate_limits.sql
+
+-- One token bucket per owner and route class. An administrator changes a limit without a deploy.
+
+create table keyframe_private.rate_limits (
+  route_class text primary key,
+  capacity integer not null check (capacity > 0),
+  per_second double precision not null check (per_second > 0)
+);
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
+insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
+  ('create', 60, 1),
+  ('generate', 60, 1),
+  ('upload', 30, 0.5),
+  ('change', 120, 2),
+  ('read', 1200, 20),
+  ('shared', 600, 10),
+  ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
+
+-- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
+create unlogged table keyframe_private.rate_buckets (
+  owner_id uuid not null,
+  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
+  tokens double precision not null,
+  refilled_at timestamptz not null,
+  low_since timestamptz,
+  primary key (owner_id, route_class)
+) with (fillfactor = 50);
+comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
+comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
+comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
+comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
+create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
+
 -- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
@@ -521,7 +550,6 @@ begin
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.take_call();
   if take_token.route_class in ('create', 'generate', 'upload', 'change') then
-    perform from auth.users u where u.id = caller for key share;
     perform keyframe_private.require_not_moved(caller);
   end if;
   with limited as (
@@ -621,23 +649,7 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.require_user()
-returns void language plpgsql stable set search_path = '' as $$
-begin
-  if auth.uid() is null then
-    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
-  end if;
-end $$;
-comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
-
--- The functions of the API are definers, so each asks this of a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
--- to use an index; the planner never uses one for this.
-create function keyframe_private.is_own(owner uuid)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return case when auth.role() = 'service_role' then owner is null else coalesce(owner = auth.uid(), false) end;
-end $$;
-comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
+-- supabase/schemas/00_foundation/80_idempotency_keys.sql
 
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
@@ -6060,7 +6072,6 @@ comment on function keyframe_private.require_balance is 'Admits what a submit ca
 create function keyframe_private.refuse_moved()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform from auth.users u where u.id = new.owner_id for key share;
   perform keyframe_private.require_not_moved(new.owner_id);
   return new;
 end $$;
@@ -6317,7 +6328,7 @@ returns text language sql stable security definer set search_path = '' as $$
 $$;
 comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
-create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
+create function keyframe_private.replace_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
@@ -6333,7 +6344,7 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
+comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
@@ -6349,7 +6360,7 @@ begin
   perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
     'overlapHours must be from 0 to 72.');
   if not request.replayed then
-    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
+    perform keyframe_private.replace_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
   end if;
   -- The secret that this rotation made, which may no longer be the current one.
   select v.decrypted_secret into secret

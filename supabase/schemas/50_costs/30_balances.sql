@@ -117,7 +117,6 @@ comment on function keyframe_private.require_balance is 'Admits what a submit ca
 create function keyframe_private.refuse_moved()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform from auth.users u where u.id = new.owner_id for key share;
   perform keyframe_private.require_not_moved(new.owner_id);
   return new;
 end $$;
