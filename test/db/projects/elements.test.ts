@@ -263,7 +263,7 @@ describe("a start", () => {
     );
   });
 
-  test("a name with an accent, composed or not, in the prompt composed or not → that element, never one whose name is its letters alone", async () => {
+  test("an accent, composed or not, in a name and in its prompt → that element, never the one whose name has no accent", async () => {
     const names = ["Jose", "Jose\u0301", "क", "Re"];
     const ids = [];
     for (const name of names) ids.push((await add(name)).id);
