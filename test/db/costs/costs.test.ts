@@ -13,7 +13,15 @@ import {
 import { providerState } from "../../../shared/replicate/provider-prediction.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { addWorld, useWorld, type Row, seedPrediction, seedSubmit } from "../../support/database/predictions.ts";
+import {
+  addWorld,
+  columnsIn,
+  outputPathOf,
+  useWorld,
+  type Row,
+  seedPrediction,
+  seedSubmit,
+} from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
 import { addReference, start } from "../../support/database/user.ts";
@@ -122,6 +130,42 @@ describe("what a prediction costs", () => {
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-1", status, ...(failure ? { failure, error: "It was flagged." } : {}) });
     expect(await costOf(id)).toEqual(expected);
+  });
+
+  test.each([
+    [0, undefined, cost("settled", 0)],
+    [0, "content_rejected" as const, cost("settled", 0)],
+    [1, "content_rejected" as const, cost("unknown", null, FRAME)],
+  ])(
+    "its run fails, and the provider counted %d images (%s) → settled if that costs nothing",
+    async (count, failure, expected) => {
+      const { id } = await submitted();
+      const said = { status: "failed", metrics: { image_output_count: count } };
+      await providerSays(db.sql, {
+        id,
+        run: "run-1",
+        ...said,
+        ...(failure ? { failure, error: "It was flagged." } : {}),
+      });
+      expect(await costOf(id)).toEqual(expected);
+    },
+  );
+
+  test("inserted by an administrator as ended long ago, and its account deleted → never held, settled or counted", async () => {
+    await budget(0);
+    for (const status of ["succeeded", "failed", "canceled"] as const) {
+      const id = crypto.randomUUID();
+      const ended = {
+        id,
+        project_id: world.project,
+        step: "first-frame",
+        ...columnsIn(status, "first-frame", outputPathOf(id, world)),
+      };
+      await db.sql`insert into keyframe.predictions ${db.sql(ended)}`;
+      expect(await submitsOf(db.sql, id)).toEqual([]);
+    }
+    await db.sql`delete from auth.users where id = ${world.owner}`;
+    expect(await db.sql`select from keyframe_private.costs`).toHaveLength(0);
   });
 
   test("cancelled before a worker takes it → released", async () => {

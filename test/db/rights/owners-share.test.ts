@@ -1,12 +1,19 @@
 import type postgres from "postgres";
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { addProject, seedSubmit, useWorld, type World } from "../../support/database/predictions.ts";
+import {
+  addProject,
+  seedCopies,
+  seedPrediction,
+  seedSubmit,
+  useWorld,
+  type World,
+} from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addScene, makeRequest, REQUESTS } from "../../support/database/requests.ts";
 import { start } from "../../support/database/user.ts";
 import { untilSomebodyWaits } from "../../support/database/waiting.ts";
-import { call } from "../../support/database/webhooks.ts";
+import { addEndpoint, call, seedDeliveries } from "../../support/database/webhooks.ts";
 
 // What one owner can take of the database: calls at once, processor time, tokens. Under load, with others who are measured: lab/chaos.
 const db = useDatabase();
@@ -121,7 +128,7 @@ test("an owner's transaction holds all that is theirs → a stranger's request a
 });
 
 describe("what a request costs", () => {
-  const taken = async (name: string, args: Record<string, string | number | boolean | null> = {}, rate = "read") => {
+  const taken = async (name: string, args: Parameters<typeof call>[3] = {}, rate = "read") => {
     await db.sql`delete from keyframe_private.rate_buckets`;
     await call(db, world.owner, name, args).catch(() => undefined);
     const [row] = await db.sql`
@@ -135,6 +142,39 @@ describe("what a request costs", () => {
     expect(await taken("read_film", { film_id: id })).toBe(3);
     expect(await taken("list_projects", { max_rows: 20, with_predictions: true })).toBe(3);
     expect(await taken("list_projects", { max_rows: 20 })).toBe(1);
+  });
+
+  test("a page of films → one token more for each thousand shots", async () => {
+    for (let films = 0; films < 5; films++) await addFilm(500);
+    expect(await taken("list_films", { max_rows: 5 })).toBe(3);
+    expect(await taken("list_films", { max_rows: 1 })).toBe(1);
+  });
+
+  test("a page of predictions or of deliveries → one token more for each 25", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "failed" });
+    await seedCopies(db.sql, id, 60);
+    const predictions = { project_id: world.project };
+    expect(await taken("list_predictions", { ...predictions, max_rows: 101 })).toBe(3);
+    expect(await taken("list_predictions", { ...predictions, max_rows: 21 })).toBe(1);
+    const endpoint = await addEndpoint(db.sql, world.owner);
+    await seedDeliveries(db.sql, endpoint, 60);
+    expect(await taken("list_webhook_deliveries", { endpoint_id: endpoint, max_rows: 101 })).toBe(3);
+  });
+
+  test("a repetition with the same key → a token of read; of a film's start, one more for each ten predictions", async () => {
+    const scene = await addScene(db, world.owner);
+    const key = { idempotency_key: "k", request_hash: "a".repeat(64) };
+    for (const [name, { post, args, takes }] of Object.entries(REQUESTS)) {
+      if (!post || name === "admit_upload") continue; // whose body is read again
+      await db.sql`delete from keyframe_private.idempotency_keys`;
+      const again = () => taken(name, { ...args(scene), ...key });
+      expect([name, await again()]).toEqual([name, 0]);
+      expect([name, await again()]).toEqual([name, 1]);
+      expect([name, await taken(name, { ...args(scene), ...key }, takes)]).toEqual([name, 0]);
+    }
+    await db.sql`delete from keyframe_private.idempotency_keys`;
+    const film = { film_id: (await addFilm(25)).id, step: "first-frame", ...key };
+    expect([await taken("start_film", film), await taken("start_film", film)]).toEqual([0, 3]);
   });
 
   test("usage → a token for each day by project, for each month begun otherwise", async () => {

@@ -46,6 +46,16 @@ async function setAside(): Promise<void> {
   await db.sql`select keyframe_private.set_aside('claim', ${crypto.randomUUID()}, 'P0001', 'An app refuses it.')`;
 }
 
+/** The tables of ours that have a text anywhere. */
+async function tablesWith(text: string): Promise<string[]> {
+  const tables = await db.sql<{ name: string }[]>`
+    select format('%s.%s', schemaname, tablename) as name from pg_tables where schemaname like 'keyframe%' order by 1`;
+  const found = await Promise.all(
+    tables.map(({ name }) => db.sql.unsafe(`select from ${name} t where strpos(t::text, $1) > 0 limit 1`, [text])),
+  );
+  return tables.flatMap(({ name }, at) => (found[at]?.count ? [name] : []));
+}
+
 /** What each recipe does. In the page's order; one that is missing here, or there, fails. */
 const EFFECTS: Record<string, () => Promise<void>> = {
   "Start a prediction by hand": async () => {
@@ -294,6 +304,12 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await addReference(db, stays.owner);
     const { run: running } = await seedPrediction(db.sql, gone, { status: "processing" });
     await Promise.all([start(db, gone), start(db, stays)]);
+    const { owner } = gone;
+    await db.sql`insert into keyframe_private.owner_budgets (owner_id, note) values (${owner}, 'Jane Roe')`;
+    await db.sql`select keyframe_private.add_credit(${owner}, 5, 'grant', 'payment-1', 'Jane Roe')`;
+    await db.sql`insert into keyframe_private.balance_notes (owner_id, type, credits) values (${owner}, 'balance.low', 1)`;
+    await db.sql`
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (${owner}, 'day', now(), 5)`;
     const left = async ({ owner }: World) => {
       const [row] = await db.sql`
         select (select count(*)::int from auth.users where id = ${owner}) as users,
@@ -307,6 +323,9 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await run("Delete a user with everything", { owner_id: gone.owner });
     expect(await left(gone)).toEqual({ users: 0, predictions: 0, events: 0, buckets: 0 });
     expect(await left(stays)).toEqual({ users: 1, predictions: 1, events: 1, buckets: 1 });
+    expect(await tablesWith("Jane Roe")).toEqual([]);
+    const ledger = ["credits", "daily_costs", "provider_submits"];
+    expect(await tablesWith(owner)).toEqual(ledger.map((name) => `keyframe_private.${name}`));
     const files = await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals`;
     expect(files.map(({ file }) => file)).toEqual([unused]);
     expect(await runsToCancel(db.sql)).toContain(running);

@@ -139,7 +139,7 @@ test("somebody holds an attempt and the Vault's row of an expired secret → pru
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 1);
     await sendNext(db.sql, { status_code: 200 });
-    await db.sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '1 hour')`;
+    await db.sql`select keyframe_private.replace_webhook_secret(${endpoint}, interval '1 hour')`;
   }
   await db.sql`update keyframe.webhook_events set created_at = now() - interval '2 years' where true`;
   await db.sql`update keyframe_private.webhook_secrets set expires_at = now() where expires_at is not null`;

@@ -75,7 +75,7 @@ const bucket = run(`
 const hour = run(`insert into keyframe_private.webhook_hours (endpoint_id, hour) values (gen_random_uuid(), ${OLD})`);
 const secret: Work = async (sql) => {
   const endpoint = await addEndpoint(sql, null);
-  await sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '1 hour')`;
+  await sql`select keyframe_private.replace_webhook_secret(${endpoint}, interval '1 hour')`;
   await sql`update keyframe_private.webhook_secrets set expires_at = now() where expires_at is not null`;
 };
 const lane = run(
