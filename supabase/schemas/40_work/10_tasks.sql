@@ -30,7 +30,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then
     perform keyframe_private.remove_partial_output(held.subject);
@@ -172,7 +172,7 @@ begin
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
-    elsif held.kind = 'poll' and held.failures = 0 and updated > at - poll_after then
+    elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
       return null;
     end if;

@@ -63,13 +63,15 @@ begin
   from (
     select o.* from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (
-      select from keyframe_private.work w where w.subject = o.id and w.queue <> 'deliver')
+      select from keyframe_private.work w
+      where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
 
 create function keyframe_private.sweep(max_rows integer default 500)
-returns void language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer
+  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   perform keyframe_private.add_overdue(max_rows);
   perform keyframe_private.add_admissions(max_rows);
