@@ -1652,7 +1652,7 @@ create table keyframe_private.work (
   failures integer not null default 0,
   last_error text,
   constraint queue_is_known check (queue in ('ask', 'copy', 'deliver')),
-  constraint leased_if_and_only_if_a_worker_has_it check ((state = 'leased') = (num_nonnulls(worker, lease_token) = 2)),
+  constraint leased_if_and_only_if_a_worker_has_it check (num_nonnulls(worker, lease_token) = case state when 'leased' then 2 else 0 end),
   constraint failures_are_at_most_a_million check (failures between 0 and 1000000)
 -- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
@@ -1664,6 +1664,7 @@ comment on column keyframe_private.work.submit_id is 'The row of provider_submit
 comment on column keyframe_private.work.owner_id is 'Whose share of the places it takes: the owner, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.worker is 'The process that has leased it.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
@@ -1693,9 +1694,10 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
 
--- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan).
+-- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan). Without JIT,
+-- which would compile a plan for the price of a scan that is off.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
+returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -1705,7 +1707,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -1716,7 +1718,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
@@ -1847,7 +1849,7 @@ comment on function keyframe_private.walk_lanes is 'The lanes with ready work wh
 create function keyframe_private.lease_work(
   wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   token constant uuid := gen_random_uuid();
@@ -4966,7 +4968,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
 begin
   if held.kind = 'store' then
     perform keyframe_private.remove_partial_output(held.subject);
@@ -5244,7 +5246,7 @@ comment on function keyframe_private.add_lost is 'Adds work for active predictio
 
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 begin
   perform keyframe_private.add_overdue(max_rows);
   perform keyframe_private.add_admissions(max_rows);
@@ -6670,7 +6672,7 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
+  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
@@ -6737,7 +6739,7 @@ comment on function keyframe_private.record_results is 'Records the results of d
 
 -- The endpoints with what is sent to them, in order, of at most max_bytes. What is not due, or leased twice, is dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   held keyframe_private.work;
   sent bigint[];
@@ -7730,7 +7732,7 @@ comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets
 
 -- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
 create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off set jit = off as $$
 begin
   perform keyframe_private.add_delivery_work(array(
     select d from keyframe.webhook_endpoints e

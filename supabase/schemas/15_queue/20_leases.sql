@@ -109,7 +109,7 @@ comment on function keyframe_private.walk_lanes is 'The lanes with ready work wh
 create function keyframe_private.lease_work(
   wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   token constant uuid := gen_random_uuid();

@@ -30,7 +30,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
 begin
   if held.kind = 'store' then
     perform keyframe_private.remove_partial_output(held.subject);

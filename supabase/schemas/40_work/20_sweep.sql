@@ -71,7 +71,7 @@ comment on function keyframe_private.add_lost is 'Adds work for active predictio
 
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 begin
   perform keyframe_private.add_overdue(max_rows);
   perform keyframe_private.add_admissions(max_rows);

@@ -191,7 +191,7 @@ comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets
 
 -- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
 create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off set jit = off as $$
 begin
   perform keyframe_private.add_delivery_work(array(
     select d from keyframe.webhook_endpoints e
