@@ -5098,7 +5098,7 @@ comment on function keyframe_worker.admit_predictions is 'Gives the free slots o
 
 -- Reads without a lock. A callback since the last poll makes one needless for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;
@@ -5226,7 +5226,8 @@ comment on function keyframe_private.add_admissions is 'Adds work for owners who
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile
+  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 begin
   perform keyframe_private.add_work(
     case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
@@ -5245,8 +5246,7 @@ end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
 
 create function keyframe_private.sweep(max_rows integer default 500)
-returns void language plpgsql volatile security definer
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.add_overdue(max_rows);
   perform keyframe_private.add_admissions(max_rows);
@@ -7602,7 +7602,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
+      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
@@ -7945,7 +7945,12 @@ create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
-    from (select o.lane from keyframe_private.work o where o.queue = 'deliver' limit 10000) w
+    from (
+      (select r.lane from keyframe_private.work r where r.queue = 'deliver' and r.state = 'ready'
+       order by r.resource, r.lane, r.id limit 10000)
+      union all (select s.lane from keyframe_private.work s where s.queue = 'deliver' and s.state = 'scheduled' order by s.due_at limit 10000)
+      union all (select l.lane from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000)
+      limit 10000) w
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )

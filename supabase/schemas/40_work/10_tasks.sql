@@ -160,7 +160,7 @@ comment on function keyframe_worker.admit_predictions is 'Gives the free slots o
 
 -- Reads without a lock. A callback since the last poll makes one needless for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;

@@ -61,7 +61,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
+      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then

@@ -94,7 +94,12 @@ create function keyframe_private.delivery_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
-    from (select o.lane from keyframe_private.work o where o.queue = 'deliver' limit 10000) w
+    from (
+      (select r.lane from keyframe_private.work r where r.queue = 'deliver' and r.state = 'ready'
+       order by r.resource, r.lane, r.id limit 10000)
+      union all (select s.lane from keyframe_private.work s where s.queue = 'deliver' and s.state = 'scheduled' order by s.due_at limit 10000)
+      union all (select l.lane from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000)
+      limit 10000) w
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )

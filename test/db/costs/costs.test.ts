@@ -5,6 +5,7 @@ import {
   claim,
   complete,
   makeDue,
+  makeSearchesDue,
   providerSays,
   readRow,
   retryLater,
@@ -274,6 +275,8 @@ describe("budgets", () => {
     expect(await claim(db.sql)).toMatchObject([{ id, attempt: 2, search_attempt: 1 }]);
     expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
     await makeDue(db.sql, id);
+    await claim(db.sql); // it fails; the search for the second submit waits until its lease is over
+    await makeSearchesDue(db.sql);
     expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["search", "search"]);
     expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
     expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });

@@ -135,7 +135,8 @@ async function widest(work: Work, as?: { role: string }): Promise<[rows: number,
       });
     }
   });
-  for (const plan of plans) expect(readBy(plan).cost, plan).toBeLessThan(50_000);
+  // A scan that is off counts 1e10: a function that turns it off turns JIT off too (advisors.test.ts).
+  for (const plan of plans) expect(readBy(plan).cost % 1e10, plan).toBeLessThan(50_000);
   const found = plans.map((plan) => [readBy(plan).rows, plan] as const).toSorted(([one], [next]) => next - one);
   expect(found.length).toBeGreaterThan(2);
   return [found[0]?.[0] ?? 0, found[0]?.[1] ?? ""];
@@ -164,13 +165,13 @@ const STATEMENTS: Asked[] = [
   ["a recovery", "keyframe.recover_webhook_endpoint({endpoint}, now() - interval '30 days')", 8, USER],
   ["the health of a user's endpoints", "keyframe.webhook_health()", 24, USER],
   ["a claim", "keyframe_worker.claim_tasks(gen_random_uuid(), 10, 60)", 60],
-  ["the look of a call that waits", "keyframe_private.has_due_work('{copy,ask}', '-infinity')", 1],
+  ["the look of a call that waits", "keyframe_private.has_due_work(array['copy', 'ask'], '-infinity')", 1],
   ["the sweep", "keyframe_private.sweep()", 60],
   ["the pruning", "keyframe_private.prune()", 5000],
   ["the search for unused images", "keyframe_private.queue_unused_references()", 2100],
   [
     "a run that was found by its text",
-    "keyframe_worker.record_provider_state({unanswered}, 1, 'run-a', 'starting', found_by => 'text')",
+    `keyframe_worker.record_provider_state({unanswered}, 1, '{"id": "run-a", "status": "starting"}', found_by => 'text')`,
     5,
   ],
   ["a cancellation", "keyframe_private.mark_canceled({unanswered})", 60],
@@ -233,10 +234,8 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
       await sql`
         insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
         select 'deliver', 'deliver', d.id, coalesce(d.owner_id, d.endpoint_id), d.endpoint_id, 'receiver.example new',
-          case when i % 2 = 0 then 'ready' else 'scheduled' end::keyframe_private.work_state, now() - interval '1 hour'
-        from (
-          select o.*, row_number() over () as i from keyframe.webhook_deliveries o
-          where o.status = 'pending' and o.next_attempt_at <= now()) d`;
+          'ready', now() - interval '1 hour'
+        from keyframe.webhook_deliveries d where d.status = 'pending' and d.next_attempt_at <= now()`;
       await sql`
         insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
         select 'ask', 'poll', gen_random_uuid(), ${world.owner}, ${world.owner}, 'poll', 'scheduled', now() - interval '1 hour'
@@ -249,7 +248,7 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
     ["a user's endpoints", "keyframe.list_webhook_endpoints()", 20, USER],
     ["the service-wide endpoints", "keyframe.list_webhook_endpoints()", 20, SERVICE],
     ["a claim, which makes a thousand rows ready", "keyframe_worker.claim_tasks(gen_random_uuid(), 10, 60)", 1000],
-    ["the look of a call that waits", "keyframe_private.has_due_work('{deliver}', '-infinity')", 1],
+    ["the look of a call that waits", "keyframe_private.has_due_work(array['deliver'], '-infinity')", 1],
     ["the sweep", "keyframe_private.sweep()", 60],
     [
       "a batch of what a deleted endpoint leaves",
