@@ -1,7 +1,7 @@
 -- The one claim of both workers: what is due becomes ready, and each lane gets its share of the places that are free.
 
--- How many pieces of work a process may have open at once. Copies cost memory: about 2 MB each while the output's host is faster than
--- Storage, and a hosted function has 256 MB (docs/decisions/0033).
+-- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
 create function keyframe_private.places_of(queue text)
 returns integer language plpgsql immutable set search_path = '' as $$
 begin
