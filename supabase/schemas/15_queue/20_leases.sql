@@ -42,7 +42,7 @@ end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
 create function keyframe_private.has_due_work(queues text[], at timestamptz)
-returns boolean language plpgsql volatile set search_path = '' as $$
+returns boolean language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
 declare
   one text;
 begin

@@ -2,7 +2,8 @@
 
 -- What a worker could take now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable set search_path = '' as $$
+returns setof keyframe_private.work language sql stable
+  set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
   select d.* from unnest('{ask,copy,deliver}'::text[]) q
   cross join lateral (
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
@@ -89,15 +90,14 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.aside_figures is 'Work of generate that the database has refused three times in a row or more, and rows that pruning cannot delete.';
 
--- Pending deliveries, counted up to 10,000.
+-- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
-returns jsonb language sql stable set search_path = '' as $$
+returns jsonb language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
     from (
-      (select r.lane from keyframe_private.work r where r.queue = 'deliver' and r.state = 'ready'
-       order by r.resource, r.lane, r.id limit 10000)
-      union all (select s.lane from keyframe_private.work s where s.queue = 'deliver' and s.state = 'scheduled' order by s.due_at limit 10000)
+      (select r.lane from keyframe_private.work r where r.queue = 'deliver' and r.state = 'ready' limit 10000)
+      union all (select s.lane from keyframe_private.work s where s.queue = 'deliver' and s.state = 'scheduled' limit 10000)
       union all (select l.lane from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000)
       limit 10000) w
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled

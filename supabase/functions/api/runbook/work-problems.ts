@@ -5,7 +5,7 @@ const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** A few slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
-/** Part of a queue's places. One model or host gets at most two fifths of them (may_open in SQL). */
+/** Part of a queue's places. One model or host gets at most two fifths of them. */
 const MANY_SLOW_PLACES = 1 / 8;
 /** Each worker takes what has waited longest, so work waits this long only when it is not done, or there is too much of it. */
 const LATE_SECONDS = 30;
