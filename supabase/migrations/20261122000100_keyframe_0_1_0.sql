@@ -5226,8 +5226,8 @@ comment on function keyframe_private.add_admissions is 'Adds work for owners who
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set jit = off as $$
 begin
   perform keyframe_private.add_work(
     case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
@@ -6671,8 +6671,8 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns uuid[] language plpgsql volatile
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '20ms' as $$
+returns uuid[] language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set jit = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
@@ -6739,7 +6739,8 @@ comment on function keyframe_private.record_results is 'Records the results of d
 
 -- The endpoints with what is sent to them, in order, of at most max_bytes. What is not due, or leased twice, is dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set jit = off as $$
 declare
   held keyframe_private.work;
   sent bigint[];
@@ -7853,8 +7854,7 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- What a worker could take now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable
-  set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
   select d.* from unnest('{ask,copy,deliver}'::text[]) q
   cross join lateral (
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)

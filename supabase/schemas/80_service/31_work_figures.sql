@@ -2,8 +2,7 @@
 
 -- What a worker could take now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable
-  set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
   select d.* from unnest('{ask,copy,deliver}'::text[]) q
   cross join lateral (
     (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)

@@ -59,7 +59,8 @@ test("an extension is created → in a schema that the statement names, or its o
   }
 });
 
-test("a function of ours that turns a kind of scan or join off → turns JIT off too: a scan that is off makes a plan dear enough to be compiled at each call", async () => {
+// A scan that is off makes a plan so dear that JIT would compile it at each call.
+test("a function of ours that turns a kind of scan or join off → turns JIT off too", async () => {
   const functions = await db.sql<{ name: string; jit: boolean }[]>`
     select p.oid::regprocedure as name, 'jit=off' = any (p.proconfig) as jit from pg_proc p
     where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
