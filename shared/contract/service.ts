@@ -208,7 +208,10 @@ const parts = {
           kind: z.string().meta({ description: "The kind of work; prune: keyframe_private.unpruned has it." }),
           subject: z.string().meta({ description: "What it is about: the id of a prediction or owner, or a row." }),
           code: z.string().meta({ description: "The SQLSTATE of the last error." }),
-          reason: z.string().nullable().meta({ description: "Its message; null: the log of keyframe-generate has it." }),
+          reason: z
+            .string()
+            .nullable()
+            .meta({ description: "Its message; null: the log of keyframe-generate has it." }),
           failures: count("How often it has failed in a row."),
         })
         .nullable()

@@ -9,7 +9,10 @@ import { start, type Wanted } from "../../support/database/user.ts";
 const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
-  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices, keyframe_private.work");
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices, keyframe_private.work",
+  );
   await addModels();
 });
 

@@ -1,7 +1,6 @@
 import postgres from "postgres";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { serviceFigures } from "../../../shared/contract/service.ts";
-import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
@@ -76,7 +75,13 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
   });
   const settings = { hasSettings: [true], 0: ["keyframe_functions_url"], 1: ["keyframe_kick_secret"] };
   const jobs = { scheduled: Array(8).fill(true), isLate: Array(8).fill(true) }; // an empty log: pg_cron does not run
-  expect(named).toEqual({ ...settings, ...jobs, of: [440, 132], outcome: ["none", "none"], cheapestStartMicros: [FRAME_MICROS] });
+  expect(named).toEqual({
+    ...settings,
+    ...jobs,
+    of: [440, 132],
+    outcome: ["none", "none"],
+    cheapestStartMicros: [FRAME_MICROS],
+  });
 });
 
 test("an owner's three calls that take over two seconds together → named, with what most of them are; two are not", async () => {
@@ -325,7 +330,8 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
   [
     "two processes have leased work, some of it long ago → how much is open, and what the slow work waits for",
     async () => {
-      for (let i = 0; i < 3; i++) await seedPrediction(db.sql, await addWorld(db), { columns: { ...DUE, model: "a/slow" } });
+      for (let i = 0; i < 3; i++)
+        await seedPrediction(db.sql, await addWorld(db), { columns: { ...DUE, model: "a/slow" } });
       for (const worker of [1, 2]) await claimOnly(db.sql, worker, 90, 0, 0, crypto.randomUUID());
       await db.sql`update keyframe_private.work set due_at = due_at - interval '11 seconds' where id in (
         select id from keyframe_private.work where state = 'leased' order by id limit 2)`;
@@ -339,7 +345,10 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
           slowRequests: 2,
           places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 2, of: expect.any(Number) }] },
         },
-        deliver: { slowRequests: 2, places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2, of: 440 }] } },
+        deliver: {
+          slowRequests: 2,
+          places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2, of: 440 }] },
+        },
       },
     },
   ],
@@ -349,7 +358,8 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
       await prediction("processing", { ...LATER, failures: 3, last_error: "P0001" });
       await prediction("storing", { ...LATER, failures: 9, last_error: "provider_unavailable" });
       await prediction("queued", { ...LATER, failures: 2, last_error: "P0001" });
-      for (let i = 0; i < 4; i++) await db.sql`select keyframe_private.note_unpruned('delete x 1', 'P0002', 'An app keeps it.')`;
+      for (let i = 0; i < 4; i++)
+        await db.sql`select keyframe_private.note_unpruned('delete x 1', 'P0002', 'An app keeps it.')`;
     },
     {
       setAside: {

@@ -228,7 +228,11 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "work of generate that the database refuses",
     {
-      setAside: { count: 3, kinds: { poll: 2, prune: 1 }, worst: { ...UNPRUNED, kind: "poll", subject: OWNER, reason: null, failures: 9 } },
+      setAside: {
+        count: 3,
+        kinds: { poll: 2, prune: 1 },
+        worst: { ...UNPRUNED, kind: "poll", subject: OWNER, reason: null, failures: 9 },
+      },
     },
     /^The database refuses 3 rows \(poll: 2, prune: 1\), such as poll 7d3f1c52-\S+, 9 times: P0001; the log of keyframe-generate has more\. .* keyframe_private\.work where failures > 2; select \* from keyframe_private\.unpruned\.$/,
   ],
@@ -299,7 +303,11 @@ test.each<["generate" | "deliver", WorkerFigures["places"]["slow"], RegExp]>([
     ],
     /^Much of what generate does at once waits for something slow: 12 of 96 for acme\/slow\. .*enabled = false/,
   ],
-  ["deliver", [{ name: "crm.example slow", open: 55, of: 440 }], /: 55 of 440 for crm\.example slow\. .*admin_webhook_health/],
+  [
+    "deliver",
+    [{ name: "crm.example slow", open: 55, of: 440 }],
+    /: 55 of 440 for crm\.example slow\. .*admin_webhook_health/,
+  ],
 ])("an eighth of the places of %s waits for one thing → one problem, which names it", (name, slow, sentence) => {
   const workers = { generate: WORKER, deliver: WORKER, [name]: { ...WORKER, places: { of: 132, open: 80, slow } } };
   expect(problemsOf(figures({ workers }))).toEqual([expect.stringMatching(sentence)]);

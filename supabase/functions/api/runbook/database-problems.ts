@@ -93,7 +93,8 @@ function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
   if (worst === null) return [];
   const { kind, subject, code, reason, failures } = worst;
   const each = Object.entries(kinds).map(([name, rows]) => `${name}: ${rows}`);
-  const why = reason === null ? `${code}; the log of keyframe-generate has more` : `${reason.replace(/\.$/, "")} (${code})`;
+  const why =
+    reason === null ? `${code}; the log of keyframe-generate has more` : `${reason.replace(/\.$/, "")} (${code})`;
   const tables = [
     ...(Object.keys(kinds).some((name) => name !== "prune")
       ? ["select * from keyframe_private.work where failures > 2"]
