@@ -4,9 +4,6 @@ import { type CallDatabase, DatabaseError } from "../shared/platform/call-databa
 /** `statementMs`: as the Data API limits the same calls. `timeoutMs`: for the answer to each statement. */
 type Settings = { url: URL; connections: number; statementMs: number; timeoutMs: number };
 
-/** The functions that return rows; the answers of the others are one value. */
-export const SET_RETURNING: ReadonlySet<string> = new Set(["claim_predictions"]);
-
 const LIFETIME_SECONDS = 3_600;
 
 /** Below the minutes after which networks drop idle connections without a word. By default it is two hours. */
@@ -64,8 +61,7 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
       const { rows } = await client.query<[unknown]>({ text, values, rowMode: "array" });
       await client.query("commit");
       client.release();
-      const answers = rows.map(([answer]) => answer);
-      return SET_RETURNING.has(called) ? answers : answers[0];
+      return rows[0]?.[0];
     } catch (error) {
       // Without an answer its state is unknown: it is closed.
       const isUsable =

@@ -6,8 +6,8 @@ comment on type keyframe_private.work_state is 'scheduled: due later. ready: wai
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
-  queue text not null,
-  kind text not null,
+  queue text collate "C" not null,
+  kind text collate "C" not null,
   subject uuid not null,
   submit_id bigint,
   owner_id uuid not null,
@@ -62,10 +62,9 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
 
--- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan). Without JIT,
--- which would compile a plan for the price of a scan that is off.
+-- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan).
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off as $$
+returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -75,7 +74,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -86,7 +85,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set jit = off as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,

@@ -52,7 +52,7 @@ comment on function keyframe_private.add_admissions is 'Adds work for owners who
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set jit = off as $$
+  as $$
 begin
   perform keyframe_private.add_work(
     case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,

@@ -16,8 +16,9 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns uuid[] language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set jit = off set lock_timeout = '20ms' as $$
+returns uuid[] language plpgsql volatile
+  set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
@@ -84,8 +85,8 @@ comment on function keyframe_private.record_results is 'Records the results of d
 
 -- The endpoints with what is sent to them, in order, of at most max_bytes. What is not due, or leased twice, is dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-  set jit = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;
   sent bigint[];
@@ -102,9 +103,9 @@ begin
       failures, last_error, place)
     join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending' and d.next_attempt_at <= at
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
-    where l.kind = 'deliver' and not exists (
-      select from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
-        and (o.id < l.id or o.lease_token <> l.lease_token))
+    where l.kind = 'deliver' and (
+      select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
+        and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), fitting as (
     select d.* from due d where d.bytes <= max_bytes or d.bytes = octet_length(d.body) -- one in any case
   ), by_endpoint as (
@@ -137,7 +138,7 @@ comment on function keyframe_private.give_back is 'Gives leased deliveries back 
 
 -- returned: leased work that is not sent after all. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, worker uuid, max_rows integer, returned bigint[] default '{}', max_bytes integer default 2000000,
+  results jsonb, worker uuid, max_rows integer, returned jsonb default '[]', max_bytes integer default 2000000,
   heartbeat_ms integer default null, wait_ms integer default 0, report jsonb default '{}', cursors jsonb default '{}',
   at timestamptz default now())
 returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
@@ -155,8 +156,8 @@ begin
   else
     recorded := keyframe_private.record_results(results, at);
   end if;
-  if returned <> '{}' then
-    perform keyframe_private.give_back(returned);
+  if returned <> '[]' then
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint));
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);

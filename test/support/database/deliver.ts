@@ -49,7 +49,7 @@ export function deliverOver(db: ClonedDatabase) {
       const { results, worker, max_rows, returned, max_bytes, heartbeat_ms, cursors } = args as ExchangeArguments;
       const [row] = await time.outside(
         db.sql<{ answer: unknown }[]>`
-          select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${worker}, ${max_rows}, ${returned}::bigint[],
+          select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${worker}, ${max_rows}, ${JSON.stringify(returned)}::text::jsonb,
             ${max_bytes}, ${heartbeat_ms}, cursors => ${JSON.stringify(cursors)}::text::jsonb, at => ${at()}) as answer`,
       );
       return row?.answer;

@@ -93,7 +93,7 @@ export async function exchange(
 ): Promise<Exchanged> {
   const [row] = await sql<{ answer: ExchangeAnswer }[]>`
     select keyframe_worker.exchange_deliveries(
-      ${JSON.stringify(results)}::text::jsonb, ${worker}, ${maxRows}, ${returned}::bigint[], ${maxBytes}, ${heartbeatMs}, ${waitMs},
+      ${JSON.stringify(results)}::text::jsonb, ${worker}, ${maxRows}, ${JSON.stringify(returned)}::text::jsonb, ${maxBytes}, ${heartbeatMs}, ${waitMs},
       cursors => ${JSON.stringify(cursors)}::text::jsonb, at => coalesce(${at ?? null}, now())) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
   const deliveries = row.answer.endpoints.flatMap(({ endpoint_id, deliveries }) =>
