@@ -1724,16 +1724,19 @@ comment on column keyframe_private.work.submit_id is 'The row of provider_submit
 comment on column keyframe_private.work.owner_id is 'Whose share of the places it takes: the owner, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.worker is 'The process that has leased it.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
 comment on column keyframe_private.work.failures is 'How often in a row it failed.';
 comment on column keyframe_private.work.last_error is 'The code of the last failure.';
--- A claim walks from resource to resource and lane to lane, one probe each. The other two hold what is scheduled, and the leases.
+-- A claim walks from resource to resource and lane to lane, one probe each. The next two hold what is scheduled, and the leases; the last two
+-- are for looking work of generate up, and for what fails.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
-create index work_subject_idx on keyframe_private.work (subject, kind) where queue <> 'deliver';
+create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
+create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
 
 create function keyframe_private.add_work(
   queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
@@ -1751,8 +1754,9 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
 
+-- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan).
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -1762,7 +1766,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -1773,7 +1777,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
@@ -1795,8 +1799,8 @@ comment on function keyframe_private.retry_delay is 'The back-off after so many 
 
 -- The one claim of both workers: what is due becomes ready, and each lane gets its share of the places that are free.
 
--- How many pieces of work a process may have open at once. Copies cost memory: about 2 MB each while the output's host is faster than
--- Storage, and a hosted function has 256 MB (docs/decisions/0033).
+-- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
 create function keyframe_private.places_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
 begin
@@ -1837,7 +1841,7 @@ end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
-returns boolean language plpgsql volatile set search_path = '' as $$
+returns boolean language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   one keyframe_private.work_queue;
 begin
@@ -5039,7 +5043,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
     if not has_output then
@@ -5176,7 +5180,7 @@ comment on function keyframe_worker.admit_predictions is 'Gives the free slots o
 
 -- Reads without a lock. A callback since the last poll makes one needless for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;
@@ -5188,7 +5192,7 @@ begin
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
-    elsif held.kind = 'poll' and held.failures = 0 and updated > at - poll_after then
+    elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
       return null;
     end if;
@@ -5304,7 +5308,8 @@ comment on function keyframe_private.add_admissions is 'Adds work for owners who
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  as $$
 begin
   perform keyframe_private.add_work(
     case p.status when 'storing' then 'copy' else 'ask' end::keyframe_private.work_queue, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
@@ -5316,7 +5321,8 @@ begin
   from (
     select o.* from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (
-      select from keyframe_private.work w where w.subject = o.id and w.queue <> 'deliver')
+      select from keyframe_private.work w
+      where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
@@ -7698,7 +7704,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
+      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
@@ -7828,7 +7834,7 @@ comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets
 
 -- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
 create function keyframe_private.add_lost_deliveries()
-returns void language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
 begin
   perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
   where e.enabled and exists (
@@ -7947,12 +7953,12 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- What a worker could take now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable set search_path = '' as $$
-  (select w.* from keyframe_private.work w where w.state = 'ready' order by w.queue, w.resource, w.lane, w.id limit 10000)
-  union all
-  select s.* from unnest(enum_range(null::keyframe_private.work_queue)) q
+returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+  select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
-    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) s
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
+    union all
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
 comment on function keyframe_private.due_work is 'Work that is due and that no worker has.';
 
@@ -7961,9 +7967,9 @@ returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(d) || to_jsonb(w) || jsonb_build_object(
     'retrying', (
       select count(*) from (
-        select from keyframe_private.work r where r.queue in ('ask', 'copy') and r.state = 'scheduled' and r.failures > 0 limit 10000) r),
+        select from keyframe_private.work r where r.queue <> 'deliver' and r.failures > 0 and r.state = 'scheduled' limit 10000) r),
     'runsToCancel', (
-      select count(*) from (select from keyframe_private.work c where c.queue = 'ask' and c.kind = 'cancel' limit 10000) c),
+      select count(*) from (select from keyframe_private.work c where c.queue <> 'deliver' and c.kind = 'cancel' limit 10000) c),
     'largest', (
       select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
       from (
@@ -8016,33 +8022,34 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Work that the database could not record several times in a row, and rows that pruning cannot delete.
+-- Whose last error has an SQLSTATE, not a code of ours.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  with failing as (
-    (select w.kind, w.subject::text, w.last_error as code, 'The log of keyframe-generate names the call.' as reason, w.failures, null::timestamptz as since
+  with failing as materialized (
+    (select w.kind, w.subject::text, w.last_error as code, null as reason, w.failures
      from keyframe_private.work w
-     where w.queue in ('ask', 'copy') and w.failures >= 3 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
+     where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
-    (select 'prune', u.subject, u.code, u.reason, u.failures, u.since
+    (select 'prune', u.subject, u.code, u.reason, u.failures
      from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
     'count', (select count(*) from failing),
     'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
-    'oldest', (
-      select jsonb_build_object('kind', f.kind, 'subject', f.subject, 'code', f.code, 'reason', f.reason, 'failures', f.failures,
-        'seconds', keyframe_private.seconds_since(f.since))
-      from failing f order by f.failures desc limit 1))
+    'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
 $$;
-comment on function keyframe_private.aside_figures is 'Rows that fail, for health and metrics.';
+comment on function keyframe_private.aside_figures is 'Work of generate that the database has refused three times in a row or more, and rows that pruning cannot delete.';
 
--- Pending deliveries, counted up to 10,000.
+-- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
-returns jsonb language sql stable set search_path = '' as $$
+returns jsonb language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
-    from (select o.lane from keyframe_private.work o where o.queue = 'deliver' limit 10000) w
+    from (
+      (select r.lane from keyframe_private.work r where r.queue = 'deliver' and r.state = 'ready' limit 10000)
+      union all (select s.lane from keyframe_private.work s where s.queue = 'deliver' and s.state = 'scheduled' limit 10000)
+      union all (select l.lane from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000)
+      limit 10000) w
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )
@@ -9258,6 +9265,20 @@ begin
   loop
     execute format('alter function %s set statement_timeout = %L', called.name, case when called.reads then '2s' else '5s' end);
     execute format('alter function %s set lock_timeout = ''2s''', called.name); -- what an owner's own open transaction holds
+  end loop;
+end $$;
+
+-- A scan that is off counts so much that JIT would compile the plan at each call.
+do $$
+declare
+  called regprocedure;
+begin
+  for called in
+    select p.oid from pg_proc p
+    where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
+      and exists (select from unnest(p.proconfig) setting where setting like 'enable%')
+  loop
+    execute format('alter function %s set jit = off', called);
   end loop;
 end $$;
 

@@ -30,7 +30,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
     if not has_output then
@@ -167,7 +167,7 @@ comment on function keyframe_worker.admit_predictions is 'Gives the free slots o
 
 -- Reads without a lock. A callback since the last poll makes one needless for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;
@@ -179,7 +179,7 @@ begin
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
-    elsif held.kind = 'poll' and held.failures = 0 and updated > at - poll_after then
+    elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
       return null;
     end if;

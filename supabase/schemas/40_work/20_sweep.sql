@@ -51,7 +51,8 @@ comment on function keyframe_private.add_admissions is 'Adds work for owners who
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  as $$
 begin
   perform keyframe_private.add_work(
     case p.status when 'storing' then 'copy' else 'ask' end::keyframe_private.work_queue, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
@@ -63,7 +64,8 @@ begin
   from (
     select o.* from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (
-      select from keyframe_private.work w where w.subject = o.id and w.queue <> 'deliver')
+      select from keyframe_private.work w
+      where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';

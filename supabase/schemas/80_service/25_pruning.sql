@@ -61,7 +61,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
+      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
@@ -191,7 +191,7 @@ comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets
 
 -- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
 create function keyframe_private.add_lost_deliveries()
-returns void language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
 begin
   perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
   where e.enabled and exists (

@@ -5,6 +5,7 @@ import {
   claim,
   complete,
   makeDue,
+  makeSearchesDue,
   providerSays,
   readRow,
   retryLater,
@@ -33,7 +34,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets, keyframe_private.work",
   );
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
@@ -204,7 +205,7 @@ describe("what a prediction costs", () => {
       expect(held).toMatchObject({ state: "held" });
       const [task] = await claim(db.sql);
       await db.sql`
-      select keyframe_worker.complete_prediction(${prediction.id}, ${task?.lease_token ?? null},
+      select keyframe_worker.complete_prediction(${Number(task?.work_id)}, ${task?.lease_token ?? null},
         ${`${world.owner}/${world.project}/${prediction.id}.mp4`}, 'video/mp4', 10, ${"a".repeat(64)}, 1280, 720, ${seconds}, false)`;
       expect(await costOf(prediction.id)).toEqual(cost("settled", share * (held?.atMostMicros ?? 0)));
     },
@@ -318,6 +319,8 @@ describe("budgets", () => {
     expect(await claim(db.sql)).toMatchObject([{ id, attempt: 2, search_attempt: 1 }]);
     expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
     await makeDue(db.sql, id);
+    await claim(db.sql); // it fails; the search for the second submit waits until its lease is over
+    await makeSearchesDue(db.sql);
     expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["search", "search"]);
     expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
     expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });

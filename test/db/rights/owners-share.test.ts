@@ -376,7 +376,7 @@ describe("a project with more predictions than one request deletes", () => {
     expect(await db.sql`select from keyframe.projects where owner_id = ${world.owner}`).toHaveLength(0);
   });
 
-  test("one of its predictions is held, cannot be deleted, or nor can one project → the others go on; set aside", async () => {
+  test("one of its predictions is held, cannot be deleted, or nor can one project → the others go on; it is left out", async () => {
     await addFrames(1_001, world);
     await remove();
     await db.sql.begin(async (open) => {
@@ -386,8 +386,8 @@ describe("a project with more predictions than one request deletes", () => {
       expect(await left()).toBe(1);
     });
     await addFrames(10, world);
-    const asides = async () => (await db.sql`select subject from keyframe_private.set_aside`).map((row) => row.subject);
-    const letTimePass = () => db.sql`update keyframe_private.set_aside set next_try_at = now() where true`;
+    const leftOut = async () => (await db.sql`select subject from keyframe_private.unpruned`).map((row) => row.subject);
+    const letTimePass = () => db.sql`update keyframe_private.unpruned set next_try_at = now() where true`;
     const [kept] = await db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`;
     await db.sql`
       create function public.refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'`;
@@ -395,7 +395,7 @@ describe("a project with more predictions than one request deletes", () => {
       `create trigger app_keeps before delete on keyframe.predictions for each row when (old.id = '${kept?.id}') execute function public.refuse()`,
     );
     await part();
-    expect([await left(), await asides()]).toEqual([1, [`delete keyframe.predictions ${kept?.id}`]]);
+    expect([await left(), await leftOut()]).toEqual([1, [`delete keyframe.predictions ${kept?.id}`]]);
     await db.sql`drop trigger app_keeps on keyframe.predictions`;
     await letTimePass();
     const other = await addProject(db, await db.addUser());
@@ -406,7 +406,7 @@ describe("a project with more predictions than one request deletes", () => {
     await part();
     await part();
     expect(await db.sql`select from keyframe.projects where id = ${other}`).toHaveLength(0);
-    expect(await asides()).toEqual([`delete keyframe.projects ${world.project}`]);
+    expect(await leftOut()).toEqual([`delete keyframe.projects ${world.project}`]);
     await db.sql`drop trigger app_keeps on keyframe.projects`;
     await letTimePass();
     await part();
