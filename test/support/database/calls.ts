@@ -29,6 +29,12 @@ export async function claim(
   return tasks;
 }
 
+/** What the sweep adds is claimed and done, with all else that is due. */
+export async function sweepAndClaim(sql: AnySql): Promise<Task[]> {
+  await sql`select keyframe_private.sweep()`;
+  return await claim(sql, 100);
+}
+
 /** claim_tasks' tasks alone. */
 export async function claimOnly(
   sql: AnySql,
