@@ -78,9 +78,10 @@ returns void language plpgsql volatile security definer set search_path = '' set
 declare
   held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
-  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, code);
+  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1),
+    held.failures + case when keyframe_private.is_lock_wait(code) then 0 else 1 end, code);
 end $$;
-comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure.';
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. What somebody holds has not failed.';
 
 -- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
@@ -104,9 +105,11 @@ begin
   select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
   for update;
   if not found then
+    -- An earlier submit, whose result came after the next one was added, adds none: that one may be under way.
     if not exists (
       select from keyframe_private.provider_submits s
-      where s.prediction_id = row_now.id and s.submitted_at is null and s.ended_at is null) then
+      where s.prediction_id = row_now.id
+        and (s.submitted_at is null and s.ended_at is null or s.id = held.submit_id and s.attempt < row_now.attempt)) then
       perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
     perform keyframe_private.finish_work(held);

@@ -39,13 +39,15 @@ begin
   if (select s.spending_stopped from keyframe_private.settings s) is not false then
     return;
   end if;
-  perform keyframe_private.add_work('ask', 'admit', w.owner, w.owner, 'admit')
+  perform keyframe_private.add_work('ask', 'admit', a.owner, a.owner, 'admit')
   from (
-    select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
-    union
-    select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
-    limit max_owners) w (owner)
-  where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit');
+    select w.owner
+    from (
+      select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+      union
+      select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)) w (owner)
+    where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit')
+    limit max_owners) a;
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
