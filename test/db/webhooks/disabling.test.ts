@@ -108,7 +108,9 @@ describe("enabled again after the service disabled it", () => {
     expect(Math.abs(since - Date.now())).toBeLessThan(60_000);
 
     await seedDeliveries(db.sql, endpoint, 3);
-    expect((await exchange(db.sql, { leaseSeconds: 0 })).lanes).toMatchObject([{ endpoints: [{ max_open: 1 }] }]);
+    const claimed = await exchange(db.sql);
+    expect(claimed.endpoints).toMatchObject([{ max_open: 1 }]);
+    await exchange(db.sql, { returned: claimed.deliveries.map(({ work_id }) => work_id), maxRows: 0 });
     await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 - 1000));
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since });
     await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 + 1)); // Postgres counts in microseconds

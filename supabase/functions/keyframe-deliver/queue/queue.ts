@@ -52,6 +52,7 @@ export function createQueue({ exchange, attempt, log, clock, isProcess = false }
     const report = { callMs: Math.round(callMs), isProcess };
     const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
       failed(error);
+      leased.returnAgain(args.returned);
       throw error;
     });
     recorded(answer.unrecorded);
