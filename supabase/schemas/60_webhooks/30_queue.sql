@@ -70,8 +70,8 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint that was enabled again.';
 
--- Under the lock of the lane, and one worker at a time: it alone knows how many of its leased deliveries are open. A quick endpoint gets four
--- times as many as may be open, because a call takes as long as a few requests.
+-- Under the lock of the lane, so that its limit holds for any number of workers. Of a quick endpoint a worker gets four times as many as may be
+-- open, because a call takes as long as a few requests; not beside another worker, because nobody knows how many of them that one has open.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
@@ -99,7 +99,7 @@ begin
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
-  return case when is_others then 0 when receiver.failing_since is not null then 1
-      when receiver.quick_answers_needed = 0 then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
+  return case when receiver.failing_since is not null then 1
+      when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
 comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
