@@ -281,7 +281,6 @@ declare
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
-  missed integer;
   recovered integer;
   refused keyframe_private.refusal;
 begin
@@ -295,14 +294,14 @@ begin
   where e.id = recover_webhook_endpoint.endpoint_id and keyframe_private.is_own(e.owner_id) for key share;
   endpoint := keyframe_private.own_endpoint(endpoint_id);
   perform keyframe_private.take_lock('recovery', endpoint.id);
-  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
-  select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
+  -- Added as exhausted: the update below then makes all of them pending at once, in the order of their events.
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, next_attempt_at)
+  select v.id, endpoint.id, endpoint.owner_id, v.type, 'exhausted', now(), v.created_at
   from keyframe.webhook_events v
   where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
     and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
-  get diagnostics missed = row_count;
   -- In id order, as the recording of results locks them: otherwise the two could deadlock.
   with failed as materialized (
     select d.id from keyframe.webhook_deliveries d
@@ -314,10 +313,9 @@ begin
     for update
   )
   update keyframe.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = least(d.next_attempt_at, d.created_at)
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
-  recovered := recovered + missed;
   update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered)
     where k.resource_id = request.resource_id;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);

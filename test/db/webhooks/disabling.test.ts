@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   addEndpoint,
   call,
@@ -26,6 +27,7 @@ beforeEach(async () => {
 /** One more delivery is attempted at this moment. */
 async function attempt(outcome: Outcome, at: Date): Promise<void> {
   await db.sql`delete from keyframe.webhook_deliveries`;
+  await emptyTables(db.sql, "keyframe_private.work");
   await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: at });
   expect((await sendNext(db.sql, outcome, at)).length).toBe(1);
 }

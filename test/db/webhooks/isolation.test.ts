@@ -52,7 +52,7 @@ const resultsOf = ({ deliveries }: Exchanged) =>
 const impatiently = async <T>(work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T> =>
   (
     await db.sql.begin(async (sql) => {
-      await sql`set local statement_timeout = '10 s'`;
+      await sql`set local statement_timeout = '4 s'`;
       return { value: await work(sql) };
     })
   ).value as T;
@@ -166,7 +166,6 @@ test.each([
   ["whose delivery an app's trigger holds up for a minute", "57014", "perform pg_sleep(60)"],
 ])("a result %s → it alone is kept back", async (_what, code, does) => {
   const given = results.map((each) => (each.id === scene.delivery && !does ? { ...each, duration_ms: null } : each));
-  await db.sql.unsafe("alter function keyframe_worker.exchange_deliveries set statement_timeout = '1s'");
   const condition = does ? `new.id = '${scene.delivery}'` : "false";
   await withFailing(
     db.sql,

@@ -149,7 +149,7 @@ describe("recover_webhook_endpoint", () => {
       where e.created_at <> now() - interval '8 minutes' order by e.type`;
     expect(await recover(HOUR_AGO)).toBe(5);
     const sent: string[] = [];
-    for (let turn = 0; turn < 3; turn++) sent.push(...(await sendNext(db.sql, { status_code: 200 })));
+    for (let turn = 0; turn < 5; turn++) sent.push(...(await sendNext(db.sql, { status_code: 200 })));
     const rows = await db.sql`
       select d.id from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id order by v.created_at`;
     expect(sent).toEqual(rows.map(({ id }) => id));
