@@ -44,8 +44,7 @@ export function createGenerate({ environment, callDatabase, log, isProcess = fal
   };
   return createWorker({
     claim: createClaim(callDatabase, isProcess, pollSeconds),
-    work: (task, signal) =>
-      work(task, { ...deps, database: createDatabase(callDatabase, callUntil(signal), pollSeconds) }, signal),
+    work: (task, signal) => work(task, { ...deps, database: createDatabase(callDatabase, callUntil(signal), pollSeconds) }, signal),
     identify: (task) => ({ task: task.task, ...identify(task) }),
     log,
     limits: GENERATE_LIMITS,

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { rolledBack } from "../../support/database/rolled-back.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -8,7 +7,6 @@ import {
   type Leased,
   leasedOf,
   type Outcome,
-  readEndpoint,
   record,
   resultOf,
   seedDeliveries,
@@ -240,17 +238,5 @@ describe("a lease", () => {
     await record(db.sql, [resultOf(held, OK)]);
     const attempts = await db.sql`select attempt, status_code from keyframe.webhook_attempts where delivery_id = ${id}`;
     expect([...attempts]).toEqual([{ attempt: 1, status_code: 500 }]);
-  });
-});
-
-test("nothing is due → a claim reads a few pages, however much is scheduled", async () => {
-  await rolledBack(db.sql, async (sql) => {
-    const endpoint = await addEndpoint(sql, null);
-    await seedDeliveries(sql, endpoint, 5_000, { next_attempt_at: fromNow(3600) });
-    const [plan] = await sql<{ "QUERY PLAN": [{ Plan: Record<string, number> }] }[]>`
-      explain (analyze, buffers, format json) select keyframe_private.has_due_work('{deliver}', now())`;
-    expect(plan?.["QUERY PLAN"][0].Plan["Shared Hit Blocks"]).toBeLessThan(200);
-    expect((await exchange(sql)).deliveries).toEqual([]);
-    expect((await readEndpoint(sql, endpoint)).enabled).toBe(true);
   });
 });
