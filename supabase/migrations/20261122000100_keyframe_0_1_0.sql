@@ -1638,8 +1638,8 @@ comment on type keyframe_private.work_state is 'scheduled: due later. ready: wai
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
-  queue text not null,
-  kind text not null,
+  queue text collate "C" not null,
+  kind text collate "C" not null,
   subject uuid not null,
   submit_id bigint,
   owner_id uuid not null,
@@ -1745,12 +1745,12 @@ end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
 
 -- So a resource that hangs, or an owner with much to do, leaves places to others, and newcomers find a fifth of the places.
-create function keyframe_private.may_open(places integer, open bigint, own bigint)
-returns boolean language plpgsql immutable set search_path = '' as $$
+create function keyframe_private.most_of_one(places integer, open bigint)
+returns numeric language plpgsql immutable set search_path = '' as $$
 begin
-  return open + own < places * 4 / 5 or own < least(4, (places - open) / 6.0);
+  return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
-comment on function keyframe_private.may_open is 'Whether a resource or an owner with `own` of the `open` pieces of work may have one more: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
+comment on function keyframe_private.most_of_one is 'Below how many a resource or an owner may have one more of the `open` pieces of work: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
 
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
 create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
@@ -1798,11 +1798,12 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
 create function keyframe_private.walk_lanes(
-  wanted_queue text, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint, at timestamptz,
+  wanted_queue text, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
   inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
+  most_of_one constant numeric := keyframe_private.most_of_one(places, open_count);
   first_resource constant text := cursor_resource;
   first_lane constant uuid := cursor_lane;
   has_wrapped boolean := false;
@@ -1823,7 +1824,7 @@ begin
       has_wrapped := true;
       cursor_resource := '';
       cursor_lane := '00000000-0000-0000-0000-000000000000';
-    elsif not keyframe_private.may_open(places, open_count, coalesce((open_work ->> next_resource)::bigint, 0)) then
+    elsif coalesce((open_work ->> next_resource)::bigint, 0) >= most_of_one then
       cursor_resource := next_resource;
       cursor_lane := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     else
@@ -1844,7 +1845,8 @@ comment on function keyframe_private.walk_lanes is 'The lanes with ready work wh
 create function keyframe_private.lease_work(
   wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   token constant uuid := gen_random_uuid();
@@ -1864,7 +1866,7 @@ begin
   into open_count, by_resource, by_owner;
   leased := '{}';
   select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, at, cursor_resource, cursor_lane) w;
+  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
   if cardinality(lanes) = 0 then
     return;
   end if;
@@ -1878,24 +1880,22 @@ begin
   ), counted as (
     select c.id, c.resource, c.owner_id,
       row_number() over (order by c.turn, c.place) - 1 as before_all,
-      row_number() over (partition by c.resource order by c.turn, c.place) - 1 as before_at_resource,
-      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1 as before_of_owner
+      row_number() over (partition by c.resource order by c.turn, c.place) - 1
+        + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
+      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1
+        + coalesce((by_owner ->> c.owner_id::text)::bigint, 0) as of_owner
     from candidate c
-  ), chosen as materialized (
-    select c.id, c.before_all from counted c
+  ), chosen as (
+    select c.id from counted c
     where c.before_all < least(max_rows, places - open_count)
-      and keyframe_private.may_open(places, open_count + c.before_all,
-        coalesce((by_resource ->> c.resource)::bigint, 0) + c.before_at_resource)
-      and keyframe_private.may_open(places, open_count + c.before_all,
-        coalesce((by_owner ->> c.owner_id::text)::bigint, 0) + c.before_of_owner)
+      and greatest(c.of_resource, c.of_owner) < keyframe_private.most_of_one(places, open_count + c.before_all)
   ), taken as (
     update keyframe_private.work w
     set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
     where w.id = any (array(select c.id from chosen c))
     returning w.*
   )
-  select coalesce(array_agg(row(t.*)::keyframe_private.work order by c.before_all), '{}')
-  into leased from taken t join chosen c on c.id = t.id;
+  select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
@@ -3975,7 +3975,7 @@ begin
       completed_at = clock_timestamp(), progress = 1, updated_at = now()
   where p.id = held.subject and held.kind = 'store' and p.status = 'storing'
   returning p.step, p.model, p.started_at into done;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(held, has_output => found);
   if done is null then
     return false;
   end if;
@@ -4962,15 +4962,20 @@ begin
 end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
-create function keyframe_private.finish_work(held keyframe_private.work)
+create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  if held.kind = 'store' then
-    perform keyframe_private.remove_partial_output(held.subject);
+  if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
+    if not has_output then
+      perform keyframe_private.remove_partial_output(held.subject);
+    end if;
+    delete from keyframe_private.work w where w.id = any (array(
+      select o.id from keyframe_private.work o
+      where o.subject = held.subject and o.kind = 'poll' and o.queue <> 'deliver' and o.state = 'scheduled' for update skip locked));
   end if;
   delete from keyframe_private.work w where w.id = held.id;
 end $$;
-comment on function keyframe_private.finish_work is 'Deletes work that is done, or that is asked for no more. Nobody writes the output of a store any longer then.';
+comment on function keyframe_private.finish_work is 'Deletes work that is done, or that is not needed any more.';
 
 -- A run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
 create function keyframe_private.settle_work(held keyframe_private.work, poll_seconds double precision default null)
@@ -5018,6 +5023,7 @@ declare
   row_now keyframe.predictions;
   submit keyframe_private.provider_submits;
   settings jsonb;
+  has_images boolean;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
   if row_now.status is distinct from 'queued' then
@@ -5047,14 +5053,15 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  update keyframe.predictions p set attempt = submit.attempt, updated_at = clock_timestamp() where p.id = row_now.id
-  returning p.* into row_now;
+  has_images := keyframe_private.has_images(row_now.input);
+  update keyframe.predictions p set attempt = submit.attempt, updated_at = clock_timestamp() where p.id = row_now.id;
   update keyframe_private.provider_submits s
-  set submitted_at = clock_timestamp(),
-      text_hash = case when not keyframe_private.has_images(row_now.input) then hashtextextended(row_now.input ->> 'prompt', 0) end
+  set submitted_at = clock_timestamp(), text_hash = case when not has_images then hashtextextended(row_now.input ->> 'prompt', 0) end
   where s.id = submit.id;
-  return to_jsonb(row_now) || jsonb_build_object(
-    'images', keyframe_private.images_json(row_now.id), 'has_images', keyframe_private.has_images(row_now.input), 'model_settings', settings)
+  return jsonb_build_object(
+    'id', row_now.id, 'attempt', submit.attempt, 'step', row_now.step, 'model', row_now.model, 'input', row_now.input,
+    'deadline_at', row_now.deadline_at, 'has_images', has_images, 'model_settings', settings,
+    'images', case when has_images then keyframe_private.images_json(row_now.id) else '[]' end)
     -- An earlier submit may have been accepted: its run is searched for before this one is sent.
     || coalesce((
       select jsonb_build_object('search_attempt', s.attempt, 'search_since', s.submitted_at) from keyframe_private.provider_submits s
@@ -6554,34 +6561,25 @@ begin
 end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
--- In the order in which they are due, which is the order in which they are sent. Deliveries come, or somebody makes some pending again.
-create function keyframe_private.add_deliveries()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'INSERT' then
-    perform keyframe_private.add_delivery_work(array(select row(n.*)::keyframe.webhook_deliveries from changed_to n where n.status = 'pending'));
-  else -- a recorded attempt is its worker's
-    perform keyframe_private.add_delivery_work(array(
-      select row(n.*)::keyframe.webhook_deliveries from changed_to n join changed_from o on o.id = n.id
-      where n.status = 'pending' and n.attempts <= o.attempts
-        and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
-  end if;
-  return null;
-end $$;
-
-create function keyframe_private.add_delivery_work(deliveries keyframe.webhook_deliveries[])
+-- By the row: for a table of the changed rows Postgres would plan anew each time, which took as long as the event itself.
+create function keyframe_private.add_delivery_work(delivery keyframe.webhook_deliveries)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', d.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
-    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
-  from unnest(deliveries) d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
-  order by d.next_attempt_at, d.id;
-  if found then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
+  select 'deliver', 'deliver', delivery.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
+    case when delivery.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state,
+    delivery.next_attempt_at
+  from keyframe.webhook_endpoints e where e.id = delivery.endpoint_id;
+  perform keyframe_private.kick_unless_running('deliver');
 end $$;
-comment on function keyframe_private.add_delivery_work is 'Adds the work of sending deliveries, and kicks deliver.';
+comment on function keyframe_private.add_delivery_work is 'Adds the work of sending a delivery, and kicks deliver.';
+
+create function keyframe_private.add_delivery()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_delivery_work(new);
+  return null;
+end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
 create function keyframe_private.resume_endpoint()
@@ -6605,7 +6603,7 @@ declare
       where p.endpoint_id = held.lane and p.status = 'pending' and p.id > held.subject order by p.id limit most))
     order by d.id);
 begin
-  perform keyframe_private.add_delivery_work(part);
+  perform keyframe_private.add_delivery_work(d) from unnest(part) d;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most].id, state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else
@@ -6669,7 +6667,8 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
+  set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
@@ -6737,7 +6736,8 @@ comment on function keyframe_private.record_results is 'Records the results of d
 
 -- The endpoints with what is sent to them, in order, of at most max_bytes. What has ended, or is leased twice, is dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;
   sent bigint[];
@@ -6753,9 +6753,9 @@ begin
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
       failures, last_error, place)
     join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
-    where l.kind = 'deliver' and not exists (
-      select from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
-        and (o.id < l.id or o.lease_token <> l.lease_token))
+    where l.kind = 'deliver' and (
+      select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
+        and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
     select p.*, v.body, sum(octet_length(v.body)) over (order by p.place rows unbounded preceding) as bytes
     from pending p
@@ -7117,7 +7117,7 @@ comment on function keyframe.redeliver_webhook is 'Sends one delivery of the cal
 -- would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   request record;
   oldest constant timestamptz := greatest(
@@ -7146,7 +7146,7 @@ begin
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   -- In id order, as the recording of results locks them: otherwise the two could deadlock.
   with failed as materialized (
-    select d.id from keyframe.webhook_deliveries d
+    select d.id, least(d.next_attempt_at, d.created_at) as due from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
       and d.created_at >= oldest
       -- What is due goes out anyway.
@@ -7156,7 +7156,8 @@ begin
   )
   update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = least(d.next_attempt_at, d.created_at)
-  from failed where d.id = failed.id;
+  -- By nested loops in this order, in which the trigger adds their work.
+  from (select f.id from failed f order by f.due, f.id) o where d.id = o.id;
   get diagnostics recovered = row_count;
   update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered)
     where k.resource_id = request.resource_id;
@@ -7739,13 +7740,13 @@ comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets
 create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_delivery_work(array(
-    select d from keyframe.webhook_endpoints e
+  perform keyframe_private.add_delivery_work(l.delivery) from (
+    select d as delivery from keyframe.webhook_endpoints e
     join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
     where e.enabled and d.created_at < now() - interval '10 minutes'
       and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
       and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
-    order by d.id limit max_rows));
+    order by d.id limit max_rows) l;
 end $$;
 comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
 
@@ -8702,14 +8703,15 @@ create trigger _500_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
 comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
-create trigger _510_add_changed after update on keyframe.webhook_deliveries
-  referencing old table as changed_from new table as changed_to
-  for each statement execute function keyframe_private.add_deliveries();
-comment on trigger _510_add_changed on keyframe.webhook_deliveries is 'Adds the work of what is to be sent again.';
+-- A recorded attempt is its worker's.
+create trigger _510_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
+  for each row when (new.status = 'pending' and new.attempts <= old.attempts
+    and (new.status <> old.status or new.next_attempt_at <> old.next_attempt_at))
+  execute function keyframe_private.add_delivery();
+comment on trigger _510_add_changed on keyframe.webhook_deliveries is 'Adds the work of sending it again.';
 create trigger _520_add_inserted after insert on keyframe.webhook_deliveries
-  referencing new table as changed_to
-  for each statement execute function keyframe_private.add_deliveries();
-comment on trigger _520_add_inserted on keyframe.webhook_deliveries is 'Adds the work of what is to be sent.';
+  for each row when (new.status = 'pending') execute function keyframe_private.add_delivery();
+comment on trigger _520_add_inserted on keyframe.webhook_deliveries is 'Adds the work of sending it.';
 
 -- keyframe_private.file_removals
 create trigger _500_add_work after insert on keyframe_private.file_removals

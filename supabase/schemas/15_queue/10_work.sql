@@ -6,8 +6,8 @@ comment on type keyframe_private.work_state is 'scheduled: due later. ready: wai
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
-  queue text not null,
-  kind text not null,
+  queue text collate "C" not null,
+  kind text collate "C" not null,
   subject uuid not null,
   submit_id bigint,
   owner_id uuid not null,

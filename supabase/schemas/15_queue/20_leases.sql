@@ -10,12 +10,12 @@ end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
 
 -- So a resource that hangs, or an owner with much to do, leaves places to others, and newcomers find a fifth of the places.
-create function keyframe_private.may_open(places integer, open bigint, own bigint)
-returns boolean language plpgsql immutable set search_path = '' as $$
+create function keyframe_private.most_of_one(places integer, open bigint)
+returns numeric language plpgsql immutable set search_path = '' as $$
 begin
-  return open + own < places * 4 / 5 or own < least(4, (places - open) / 6.0);
+  return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
-comment on function keyframe_private.may_open is 'Whether a resource or an owner with `own` of the `open` pieces of work may have one more: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
+comment on function keyframe_private.most_of_one is 'Below how many a resource or an owner may have one more of the `open` pieces of work: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
 
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
 create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
@@ -63,11 +63,12 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
 create function keyframe_private.walk_lanes(
-  wanted_queue text, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint, at timestamptz,
+  wanted_queue text, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
   inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
+  most_of_one constant numeric := keyframe_private.most_of_one(places, open_count);
   first_resource constant text := cursor_resource;
   first_lane constant uuid := cursor_lane;
   has_wrapped boolean := false;
@@ -88,7 +89,7 @@ begin
       has_wrapped := true;
       cursor_resource := '';
       cursor_lane := '00000000-0000-0000-0000-000000000000';
-    elsif not keyframe_private.may_open(places, open_count, coalesce((open_work ->> next_resource)::bigint, 0)) then
+    elsif coalesce((open_work ->> next_resource)::bigint, 0) >= most_of_one then
       cursor_resource := next_resource;
       cursor_lane := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     else
@@ -109,7 +110,8 @@ comment on function keyframe_private.walk_lanes is 'The lanes with ready work wh
 create function keyframe_private.lease_work(
   wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   token constant uuid := gen_random_uuid();
@@ -129,7 +131,7 @@ begin
   into open_count, by_resource, by_owner;
   leased := '{}';
   select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, at, cursor_resource, cursor_lane) w;
+  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
   if cardinality(lanes) = 0 then
     return;
   end if;
@@ -143,24 +145,22 @@ begin
   ), counted as (
     select c.id, c.resource, c.owner_id,
       row_number() over (order by c.turn, c.place) - 1 as before_all,
-      row_number() over (partition by c.resource order by c.turn, c.place) - 1 as before_at_resource,
-      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1 as before_of_owner
+      row_number() over (partition by c.resource order by c.turn, c.place) - 1
+        + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
+      row_number() over (partition by c.owner_id order by c.turn, c.place) - 1
+        + coalesce((by_owner ->> c.owner_id::text)::bigint, 0) as of_owner
     from candidate c
-  ), chosen as materialized (
-    select c.id, c.before_all from counted c
+  ), chosen as (
+    select c.id from counted c
     where c.before_all < least(max_rows, places - open_count)
-      and keyframe_private.may_open(places, open_count + c.before_all,
-        coalesce((by_resource ->> c.resource)::bigint, 0) + c.before_at_resource)
-      and keyframe_private.may_open(places, open_count + c.before_all,
-        coalesce((by_owner ->> c.owner_id::text)::bigint, 0) + c.before_of_owner)
+      and greatest(c.of_resource, c.of_owner) < keyframe_private.most_of_one(places, open_count + c.before_all)
   ), taken as (
     update keyframe_private.work w
     set state = 'leased', worker = for_worker, lease_token = token, due_at = at + lease
     where w.id = any (array(select c.id from chosen c))
     returning w.*
   )
-  select coalesce(array_agg(row(t.*)::keyframe_private.work order by c.before_all), '{}')
-  into leased from taken t join chosen c on c.id = t.id;
+  select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 

@@ -107,7 +107,7 @@ begin
       completed_at = clock_timestamp(), progress = 1, updated_at = now()
   where p.id = held.subject and held.kind = 'store' and p.status = 'storing'
   returning p.step, p.model, p.started_at into done;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(held, has_output => found);
   if done is null then
     return false;
   end if;

@@ -29,15 +29,20 @@ begin
 end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
-create function keyframe_private.finish_work(held keyframe_private.work)
+create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  if held.kind = 'store' then
-    perform keyframe_private.remove_partial_output(held.subject);
+  if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
+    if not has_output then
+      perform keyframe_private.remove_partial_output(held.subject);
+    end if;
+    delete from keyframe_private.work w where w.id = any (array(
+      select o.id from keyframe_private.work o
+      where o.subject = held.subject and o.kind = 'poll' and o.queue <> 'deliver' and o.state = 'scheduled' for update skip locked));
   end if;
   delete from keyframe_private.work w where w.id = held.id;
 end $$;
-comment on function keyframe_private.finish_work is 'Deletes work that is done, or that is asked for no more. Nobody writes the output of a store any longer then.';
+comment on function keyframe_private.finish_work is 'Deletes work that is done, or that is not needed any more.';
 
 -- A run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
 create function keyframe_private.settle_work(held keyframe_private.work, poll_seconds double precision default null)
@@ -85,6 +90,7 @@ declare
   row_now keyframe.predictions;
   submit keyframe_private.provider_submits;
   settings jsonb;
+  has_images boolean;
 begin
   select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
   if row_now.status is distinct from 'queued' then
@@ -114,14 +120,15 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  update keyframe.predictions p set attempt = submit.attempt, updated_at = clock_timestamp() where p.id = row_now.id
-  returning p.* into row_now;
+  has_images := keyframe_private.has_images(row_now.input);
+  update keyframe.predictions p set attempt = submit.attempt, updated_at = clock_timestamp() where p.id = row_now.id;
   update keyframe_private.provider_submits s
-  set submitted_at = clock_timestamp(),
-      text_hash = case when not keyframe_private.has_images(row_now.input) then hashtextextended(row_now.input ->> 'prompt', 0) end
+  set submitted_at = clock_timestamp(), text_hash = case when not has_images then hashtextextended(row_now.input ->> 'prompt', 0) end
   where s.id = submit.id;
-  return to_jsonb(row_now) || jsonb_build_object(
-    'images', keyframe_private.images_json(row_now.id), 'has_images', keyframe_private.has_images(row_now.input), 'model_settings', settings)
+  return jsonb_build_object(
+    'id', row_now.id, 'attempt', submit.attempt, 'step', row_now.step, 'model', row_now.model, 'input', row_now.input,
+    'deadline_at', row_now.deadline_at, 'has_images', has_images, 'model_settings', settings,
+    'images', case when has_images then keyframe_private.images_json(row_now.id) else '[]' end)
     -- An earlier submit may have been accepted: its run is searched for before this one is sent.
     || coalesce((
       select jsonb_build_object('search_attempt', s.attempt, 'search_since', s.submitted_at) from keyframe_private.provider_submits s

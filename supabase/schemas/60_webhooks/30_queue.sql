@@ -10,34 +10,25 @@ begin
 end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
--- In the order in which they are due, which is the order in which they are sent. Deliveries come, or somebody makes some pending again.
-create function keyframe_private.add_deliveries()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'INSERT' then
-    perform keyframe_private.add_delivery_work(array(select row(n.*)::keyframe.webhook_deliveries from changed_to n where n.status = 'pending'));
-  else -- a recorded attempt is its worker's
-    perform keyframe_private.add_delivery_work(array(
-      select row(n.*)::keyframe.webhook_deliveries from changed_to n join changed_from o on o.id = n.id
-      where n.status = 'pending' and n.attempts <= o.attempts
-        and (n.status, n.next_attempt_at) is distinct from (o.status, o.next_attempt_at)));
-  end if;
-  return null;
-end $$;
-
-create function keyframe_private.add_delivery_work(deliveries keyframe.webhook_deliveries[])
+-- By the row: for a table of the changed rows Postgres would plan anew each time, which took as long as the event itself.
+create function keyframe_private.add_delivery_work(delivery keyframe.webhook_deliveries)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', d.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
-    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
-  from unnest(deliveries) d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
-  order by d.next_attempt_at, d.id;
-  if found then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
+  select 'deliver', 'deliver', delivery.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
+    case when delivery.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state,
+    delivery.next_attempt_at
+  from keyframe.webhook_endpoints e where e.id = delivery.endpoint_id;
+  perform keyframe_private.kick_unless_running('deliver');
 end $$;
-comment on function keyframe_private.add_delivery_work is 'Adds the work of sending deliveries, and kicks deliver.';
+comment on function keyframe_private.add_delivery_work is 'Adds the work of sending a delivery, and kicks deliver.';
+
+create function keyframe_private.add_delivery()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.add_delivery_work(new);
+  return null;
+end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
 create function keyframe_private.resume_endpoint()
@@ -61,7 +52,7 @@ declare
       where p.endpoint_id = held.lane and p.status = 'pending' and p.id > held.subject order by p.id limit most))
     order by d.id);
 begin
-  perform keyframe_private.add_delivery_work(part);
+  perform keyframe_private.add_delivery_work(d) from unnest(part) d;
   if cardinality(part) = most then
     update keyframe_private.work w set subject = part[most].id, state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else

@@ -17,7 +17,8 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns uuid[] language plpgsql volatile
-  set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
+  set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
@@ -85,7 +86,8 @@ comment on function keyframe_private.record_results is 'Records the results of d
 
 -- The endpoints with what is sent to them, in order, of at most max_bytes. What has ended, or is leased twice, is dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;
   sent bigint[];
@@ -101,9 +103,9 @@ begin
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
       failures, last_error, place)
     join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
-    where l.kind = 'deliver' and not exists (
-      select from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
-        and (o.id < l.id or o.lease_token <> l.lease_token))
+    where l.kind = 'deliver' and (
+      select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
+        and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
     select p.*, v.body, sum(octet_length(v.body)) over (order by p.place rows unbounded preceding) as bytes
     from pending p

@@ -275,7 +275,7 @@ comment on function keyframe.redeliver_webhook is 'Sends one delivery of the cal
 -- would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   request record;
   oldest constant timestamptz := greatest(
@@ -304,7 +304,7 @@ begin
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   -- In id order, as the recording of results locks them: otherwise the two could deadlock.
   with failed as materialized (
-    select d.id from keyframe.webhook_deliveries d
+    select d.id, least(d.next_attempt_at, d.created_at) as due from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
       and d.created_at >= oldest
       -- What is due goes out anyway.
@@ -314,7 +314,8 @@ begin
   )
   update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = least(d.next_attempt_at, d.created_at)
-  from failed where d.id = failed.id;
+  -- By nested loops in this order, in which the trigger adds their work.
+  from (select f.id from failed f order by f.due, f.id) o where d.id = o.id;
   get diagnostics recovered = row_count;
   update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered)
     where k.resource_id = request.resource_id;

@@ -193,12 +193,12 @@ comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets
 create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_delivery_work(array(
-    select d from keyframe.webhook_endpoints e
+  perform keyframe_private.add_delivery_work(l.delivery) from (
+    select d as delivery from keyframe.webhook_endpoints e
     join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
     where e.enabled and d.created_at < now() - interval '10 minutes'
       and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
       and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
-    order by d.id limit max_rows));
+    order by d.id limit max_rows) l;
 end $$;
 comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
