@@ -4,10 +4,10 @@ import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../../supabase/functions/ke
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { deliverOver, isSentOnce } from "../../support/database/deliver.ts";
 import { withFailing } from "../../support/database/failing.ts";
-import { clearWebhooks, leasedOf, readEndpoint } from "../../support/database/webhooks.ts";
+import { clearWebhooks, leasedOf } from "../../support/database/webhooks.ts";
 
 const db = useDatabase();
-const { makeDeliver, addOwners, seedMany, isRecorded } = deliverOver(db);
+const { makeDeliver, isRecorded } = deliverOver(db);
 beforeEach(() => clearWebhooks(db.sql));
 
 const QUICK = { quick_answers_needed: 0 };
@@ -26,22 +26,6 @@ describe("an endpoint", () => {
     for (const name of ["quick 3", "slow"]) expect(deliver.mostOpen(name)).toBe(8);
     expect(deliver.calls.filter(({ at, results }) => at < 1_000 && results.length > 0).length).toBeLessThan(40);
     expect(await leasedOf(db.sql, slow.id)).toEqual([]);
-  });
-
-  test("10,000 deliveries of a quick one → in order, several without a call between; another's event is sent at once", async () => {
-    const deliver = makeDeliver();
-    const many = await deliver.add("many", null, 10_000, { ...QUICK, max_in_flight: 100 });
-    const other = await deliver.add("other", null, 0);
-    let event = { id: "", at: 0 };
-    deliver.clock.after(300, async () => {
-      event = await deliver.deliver(other.id);
-    });
-    await deliver.runUntil(deliver.kick());
-    const order = [...deliver.startedAt.keys()].filter((id) => id !== event.id);
-    expect(order).toEqual(many.deliveries);
-    expect(isSentOnce(deliver.startedAt)).toBe(true);
-    expect(deliver.mostOpen("many")).toBe(100);
-    expect(deliver.startOf(event.id) - event.at).toBeLessThan(300);
   });
 
   test("max_in_flight 1 → one after the other, in order, several without a call between", async () => {
@@ -191,114 +175,3 @@ test.each([
     expect(isSentOnce(deliver.startedAt)).toBe(true);
   },
 );
-
-describe("an endpoint is not delayed by others", () => {
-  /** Sends an event to one of these endpoints every so often; when they are over, each must have been sent soon. */
-  const sendEvery = (
-    deliver: ReturnType<typeof makeDeliver>,
-    endpoints: { id: string }[],
-    everyMs: number,
-    forMs = 16_000,
-  ) => {
-    const events: { id: string; at: number }[] = [];
-    for (let at = 250, turn = 0; at < forMs; at += everyMs, turn++) {
-      const { id = "" } = endpoints[turn % endpoints.length] ?? {};
-      deliver.clock.after(at, () => void deliver.deliver(id).then((event) => void events.push(event)));
-    }
-    return {
-      expectSoon() {
-        expect(events.length).toBeGreaterThan(15);
-        const late = events.map(({ id, at }) => ({ at, delay: deliver.startOf(id) - at }));
-        expect(late.filter(({ delay }) => !(delay < 300))).toEqual([]);
-      },
-    };
-  };
-  const isInnocent = (endpoint: string) => endpoint === "innocent";
-
-  test("100 owners with five slow endpoints each, one after another", async () => {
-    const deliver = makeDeliver({ request: (_id, endpoint) => (isInnocent(endpoint) ? 10 : HANGS) });
-    const [owners, endpoints] = await addOwners(100, 5);
-    owners.forEach((owner, i) => {
-      const ids = endpoints.filter(({ owner_id }) => owner_id === owner).map(({ id }) => id);
-      deliver.clock.after(i * 100, () => void deliver.outside(seedMany(ids, deliver.at())));
-    });
-    const events = sendEvery(deliver, [await deliver.add("innocent", null, 1)], 750);
-    await deliver.runFor(17_000); // the first requests have ended, and others taken their places
-    events.expectSoon();
-    expect(deliver.mostOpen("all")).toBeLessThan(L.maxOpen);
-  });
-
-  test("600 slow endpoints of as many owners at the host of quick ones", async () => {
-    const deliver = makeDeliver({ request: (_id, endpoint) => (isInnocent(endpoint) ? 10 : HANGS) });
-    const [, endpoints] = await addOwners(600, 1);
-    const url = "https://slow.example/quick";
-    const innocents = await Promise.all(
-      Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, { url, ...QUICK })),
-    );
-    await seedMany(
-      endpoints.map(({ id }) => id),
-      deliver.at(),
-    );
-    const events = sendEvery(deliver, innocents, 400);
-    await deliver.runFor(17_000);
-    events.expectSoon();
-    const [first] = [...deliver.startedAt.values()].filter(([at = 0]) => at > HANGS);
-    expect(first).toBeDefined(); // the slow ones go on too
-    expect(await readEndpoint(db.sql, endpoints[0]?.id ?? "")).toMatchObject({ enabled: true });
-  });
-
-  test("600 endpoints of as many owners at the host of quick ones, each of which answers quickly and after 14 s in turn", async () => {
-    const requests = new Map<string, number>();
-    const deliver = makeDeliver({
-      request: (_id, endpoint) => {
-        const count = requests.get(endpoint) ?? 0;
-        requests.set(endpoint, count + 1);
-        return isInnocent(endpoint) || count % 2 === 0 ? 10 : HANGS;
-      },
-    });
-    const [, endpoints] = await addOwners(600, 1);
-    for (const { id } of endpoints) deliver.name(id, id);
-    const url = "https://slow.example/quick";
-    const innocents = await Promise.all(
-      Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, { url, ...QUICK })),
-    );
-    const ids = endpoints.map(({ id }) => id);
-    await seedMany(ids, deliver.at());
-    deliver.clock.after(14_000, () => void deliver.outside(seedMany(ids, deliver.at())));
-    const events = sendEvery(deliver, innocents, 400, 28_000);
-    await deliver.runFor(29_000);
-    events.expectSoon();
-  });
-
-  test("an owner's hanging endpoints that are switched off and on, beside a quick one of the same owner", async () => {
-    const deliver = makeDeliver({ request: (_id, endpoint) => (isInnocent(endpoint) ? 10 : HANGS) });
-    const owner = await db.addUser();
-    for (let j = 0; j < 5; j++) await deliver.add("hanging", owner, 60);
-    const events = sendEvery(deliver, [await deliver.add("innocent", owner, 0, { url: "https://good.example" })], 750);
-    const change = (enabled: boolean) =>
-      deliver.outside(
-        db.sql`update keyframe.webhook_endpoints set enabled = ${enabled} where owner_id = ${owner} and url not like '%good%'`,
-      );
-    for (let at = 500; at < 12_000; at += 500) deliver.clock.after(at, () => void change(at % 1_000 === 0));
-    await deliver.runFor(17_000);
-    events.expectSoon();
-    expect(deliver.mostOpen("hanging")).toBeLessThanOrEqual(5 * 8);
-  });
-
-  test("quick endpoints of three owners that hang all at once", async () => {
-    let hangs = false;
-    const deliver = makeDeliver({ request: (_id, endpoint) => (hangs && !isInnocent(endpoint) ? HANGS : 10) });
-    const owners = [await db.addUser(), await db.addUser(), await db.addUser()];
-    for (const [i, owner] of owners.entries())
-      await Promise.all(
-        Array.from({ length: 20 }, () => deliver.add(owner, owner, 40, { url: `https://host-${i}.example`, ...QUICK })),
-      );
-    deliver.clock.after(120, () => {
-      hangs = true;
-    });
-    const events = sendEvery(deliver, [await deliver.add("innocent", null, 0)], 750);
-    await deliver.runFor(17_000);
-    events.expectSoon();
-    for (const owner of owners) expect(deliver.mostOpen(owner)).toBeLessThanOrEqual((L.maxOpen * 2) / 5);
-  });
-});
