@@ -179,11 +179,16 @@ async function addRunning({ sql }: Pick<World, "sql">, owner: string, project: s
   const [row] = await sql.begin(async (open) => {
     await open`set local session_replication_role = replica`;
     return await open<{ id: string }[]>`
-      insert into keyframe.predictions (project_id, owner_id, step, status, input, model, provider_prediction_id, attempt, admitted_at, started_at,
-        next_attempt_at, deadline_at)
-      values (${project}, ${owner}, 'first-frame', 'processing', '{"prompt": "p", "referenceImagePaths": []}', 'google/nano-banana',
-        ${crypto.randomUUID()}, 1, now(), now(), now() + interval '1 hour', now() + interval '1 hour')
-      returning id`;
+      with running as (
+        insert into keyframe.predictions (project_id, owner_id, step, status, input, model, provider_prediction_id, attempt, admitted_at,
+          started_at, deadline_at)
+        values (${project}, ${owner}, 'first-frame', 'processing', '{"prompt": "p", "referenceImagePaths": []}', 'google/nano-banana',
+          ${crypto.randomUUID()}, 1, now(), now(), now() + interval '1 hour')
+        returning id
+      )
+      insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+      select 'ask', 'poll', id, ${owner}, ${owner}, 'poll', 'scheduled', now() + interval '1 hour' from running
+      returning subject as id`;
   });
   return row?.id ?? "";
 }

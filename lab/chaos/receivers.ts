@@ -10,6 +10,9 @@ export const BEHAVIOURS = {
   slow: (response) => void setTimeout(() => response.writeHead(200).end("late"), 1_500).unref(),
   // Only in a scenario: in a run it would hold up what is measured.
   takes_fourteen_seconds: (response) => void setTimeout(() => response.writeHead(200).end("late"), 14_000).unref(),
+  // At random, because all accounts of a scenario have the same hook.
+  takes_fourteen_seconds_or_none: (response): void =>
+    BEHAVIOURS[Math.random() < 0.5 ? "well" : "takes_fourteen_seconds"](response),
   hangs: () => undefined,
   server_error: (response) => void response.writeHead(500).end("broken"),
   gone: (response) => void response.writeHead(410).end(),
@@ -29,7 +32,7 @@ export type Behaviour = keyof typeof BEHAVIOURS;
 export type ReceiverHost = "127.0.0.1" | "localhost";
 
 /** The behaviours that answer 2xx in full. */
-const ACCEPTING: readonly Behaviour[] = ["well", "slow", "takes_fourteen_seconds"];
+const ACCEPTING: readonly Behaviour[] = ["well", "slow", "takes_fourteen_seconds", "takes_fourteen_seconds_or_none"];
 
 /** What a receiver got of one event, and how it answered. */
 type Received = {

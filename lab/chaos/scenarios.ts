@@ -7,6 +7,8 @@ import { readProblems, retry, type World } from "./world.ts";
 
 /** How much later 95 of 100 frames of others may end. */
 const FRAME_LATER_MS = 1_000;
+/** The same of events, when others' slow endpoints are at the same host. */
+const SHARED_HOST_LATER_MS = 3_000;
 /** Not the default, which the other users' frames have. */
 const OTHER_MODEL = "bytedance/seedream-4";
 /** Health answers within a second on a quiet machine. */
@@ -40,6 +42,41 @@ export const SCENARIOS: Record<string, Scenario> = {
       for (let time = 0; time < 2; time++) {
         await createProjects(world, owners, 1);
         await pause(15_000, over);
+      }
+      return [];
+    },
+  },
+  quick_and_slow_in_turn: {
+    sentence:
+      "six hundred accounts with one endpoint each, at the host of the other users', that answer at once or after fourteen seconds",
+    lastsMs: 50_000,
+    laterMs: SHARED_HOST_LATER_MS,
+    run: async (world, over) => {
+      const owners = await addOwners(world, 600, 1, "takes_fourteen_seconds_or_none");
+      while (!over.aborted) {
+        await createProjects(world, owners, 1);
+        await pause(8_000, over);
+      }
+      return [];
+    },
+  },
+  killed_deliver: {
+    sentence:
+      "six hundred accounts with one endpoint each, at the host of the other users', that answer after fourteen seconds, and a deliver that is killed every ten seconds",
+    lastsMs: 50_000,
+    laterMs: SHARED_HOST_LATER_MS,
+    prepare: (world) => addOwners(world, 600, 1, "takes_fourteen_seconds"),
+    run: async (world, over) => {
+      const rows = await world.sql<{ owner: string }[]>`
+        select owner_id as owner from keyframe.webhook_endpoints where owner_id is not null order by created_at limit 600`;
+      while (!over.aborted) {
+        await createProjects(
+          world,
+          rows.map(({ owner }) => owner),
+          1,
+        );
+        await pause(10_000, over);
+        world.stack.children.get("keyframe-deliver")?.kill("SIGKILL");
       }
       return [];
     },
@@ -134,25 +171,24 @@ export const SCENARIOS: Record<string, Scenario> = {
     run: (world, over) => startBadFrames(world, "[[fault:output_slow=80000]]", 9, 3, over),
   },
   raising_row: {
-    sentence: "an app's trigger that raises whenever a prediction of one account, or its submit, is to be claimed",
+    sentence: "an app's trigger that raises whenever a prediction of one account is to be submitted",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
-    health: /^\d rows? fails? and (is|are) left out .*An app refuses it \(P0001\)/,
+    health: /^\d rows? fails? and (is|are) left out .*\(P0001\)/,
     run: async (world, over) => {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 0, "well");
       await sql.unsafe(`
-        create function public.refuse_claim() returns trigger language plpgsql as $$ begin raise 'An app refuses it.'; end $$;
+        create function public.refuse_submit() returns trigger language plpgsql as $$ begin raise 'An app refuses it.'; end $$;
         create trigger _050_refuse before update on keyframe.predictions for each row
-          when (new.owner_id = '${owner}' and new.lease_token is not null) execute function public.refuse_claim()`);
+          when (new.owner_id = '${owner}' and new.attempt > old.attempt) execute function public.refuse_submit()`);
       const [project = ""] = await createProjects(world, [owner], 1);
       for (let frame = 0; frame < 4; frame++) await startFrame(world, project);
       await pause(60_000, over);
-      const aside = await sql`select from keyframe_private.set_aside where kind = 'claim' and code = 'P0001'`;
-      await sql.unsafe(
-        "drop trigger _050_refuse on keyframe.predictions; drop function public.refuse_claim(); delete from keyframe_private.set_aside where true",
-      );
-      return aside.count === 4 ? [] : [`${aside.count} of 4 predictions are set aside`];
+      const refused = await sql`
+        select from keyframe_private.work where owner_id = ${owner} and kind = 'submit' and last_error = 'P0001'`;
+      await sql.unsafe("drop trigger _050_refuse on keyframe.predictions; drop function public.refuse_submit()");
+      return refused.count === 4 ? [] : [`${refused.count} of 4 predictions wait to be tried again`];
     },
   },
   undeletable_rows: {
@@ -181,7 +217,7 @@ export const SCENARIOS: Record<string, Scenario> = {
           (select count(*)::int from keyframe_private.daily_costs where owner_id = ${owner} and not is_merged) as costs`;
       await sql.unsafe(`
         drop trigger refuse on keyframe_private.daily_costs; drop function public.refuse_merge(); drop table public.app_log;
-        delete from keyframe_private.set_aside where true;
+        delete from keyframe_private.unpruned where true;
         delete from keyframe_private.daily_costs where owner_id = '${owner}' or model = 'm'`);
       return left?.events === 1 && left.costs === 1
         ? []

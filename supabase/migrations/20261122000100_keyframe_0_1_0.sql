@@ -1862,7 +1862,7 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
 create function keyframe_private.walk_lanes(
-  wanted_queue keyframe_private.work_queue, max_lanes integer, open_work jsonb, open_count bigint,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
   inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -1894,7 +1894,7 @@ begin
     else
       cursor_resource := next_resource;
       cursor_lane := next_lane;
-      most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource) else places end;
+      most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource, for_worker) else places end;
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
         exit when cardinality(lanes) = max_lanes;
@@ -1930,7 +1930,7 @@ begin
   into open_count, by_resource, by_owner;
   leased := '{}';
   select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
+  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
   if cardinality(lanes) = 0 then
     return;
   end if;
@@ -6165,7 +6165,7 @@ create table keyframe.webhook_endpoints (
   disabled_at timestamptz,
   disabled_reason text,
   failing_since timestamptz,
-  quick_answers_needed smallint,
+  quick_answers_needed smallint not null default -5,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
@@ -6193,7 +6193,7 @@ comment on column keyframe.webhook_endpoints.event_types is 'Which events it get
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many quick answers in a row (under three seconds) it must give to be sent to as a quick one: 0 for a quick one, five after a slow answer, null before its first answer.';
+comment on column keyframe.webhook_endpoints.quick_answers_needed is 'How many more answers in a row must take under three seconds until it counts as quick: 0 for a quick one, five after a slow answer; negative while it is new.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
@@ -6648,12 +6648,13 @@ comment on function keyframe.webhook_health is 'The outcomes of the caller''s de
 
 -- The work of deliver: a row for each delivery that is to be sent. An endpoint is a lane.
 
--- The standing of an endpoint is part of its resource: those that are slow leave the quick ones at a host that many share alone.
+-- The standing of an endpoint is part of its resource: at a host that many share, those that are slow, or that nobody knows yet, do not delay
+-- the quick ones.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
-    when endpoint.quick_answers_needed is null then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+    when endpoint.quick_answers_needed < 0 then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
 end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
@@ -6707,14 +6708,16 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
--- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times as many as may be open,
--- because a call takes as long as a few requests.
-create function keyframe_private.open_lane(endpoint uuid, resource text)
+-- Under the lock of the lane, so that its limit holds for any number of workers. Of a quick endpoint a worker gets four times as many as may be
+-- open, because a call takes as long as a few requests; not beside another worker, because nobody knows how many of them that one has open.
+create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
   resource_now text;
   work_ids bigint[];
+  leased integer;
+  is_others boolean;
 begin
   if not keyframe_private.take_lock('lane', endpoint, waits => false) then
     return 0;
@@ -6732,11 +6735,12 @@ begin
     end if;
     return 0;
   end if;
-  return case when receiver.failing_since is not null then 1 when receiver.quick_answers_needed = 0 then 4 * receiver.max_in_flight
-      else receiver.max_in_flight end
-    - (select count(*) from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased');
+  select count(*), bool_or(w.worker <> for_worker) into leased, is_others
+  from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
+  return case when receiver.failing_since is not null then 1
+      when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint may be leased. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
 
 -- supabase/schemas/60_webhooks/40_sending.sql
 
@@ -6814,9 +6818,10 @@ begin
         when r.gone then 'gone'
         when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
         end as reason,
-        case when r.is_slow then 5 else greatest(0, coalesce(w.quick_answers_needed, 0) - r.answers) end as quick_answers_needed) v
+        case when r.is_slow then 5 when w.quick_answers_needed > 0 then greatest(0, w.quick_answers_needed - r.answers)
+          else least(0, w.quick_answers_needed + r.answers) end as quick_answers_needed) v
       where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null)
-        or w.quick_answers_needed is distinct from v.quick_answers_needed)
+        or w.quick_answers_needed <> v.quick_answers_needed)
       for no key update of w skip locked) o -- looked up one by one, not all of them read
     where e.id = o.id
   )
@@ -6825,29 +6830,33 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked, with what becomes of their work; returns which.';
 
--- The endpoints with what is sent to them, in order, of at most max_bytes. What is not due, or leased twice, is dropped.
-create function keyframe_private.describe_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
+-- The endpoints with what is sent to them, in order, of at most max_bytes. What has ended, or is leased twice, is dropped.
+create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;
   sent bigint[];
   too_large bigint[];
+  later bigint[];
   endpoints jsonb;
 begin
   for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
     perform keyframe_private.resume_deliveries(held);
   end loop;
-  with due as materialized (
-    select l.id as work_id, l.lane, l.place, d.id, d.attempts, d.event_id, v.body,
-      sum(octet_length(v.body)) over (order by l.place rows unbounded preceding) as bytes
+  with pending as materialized (
+    select l.id as work_id, l.lane, l.place, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
       failures, last_error, place)
-    join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending' and d.next_attempt_at <= at
-    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
     where l.kind = 'deliver' and (
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
+  ), due as materialized (
+    select p.*, v.body, sum(octet_length(v.body)) over (order by p.place rows unbounded preceding) as bytes
+    from pending p
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
+    where p.is_due
   ), fitting as (
     select d.* from due d where d.bytes <= max_bytes or d.bytes = octet_length(d.body) -- one in any case
   ), by_endpoint as (
@@ -6861,22 +6870,27 @@ begin
     join keyframe.webhook_endpoints e on e.id = f.lane
   )
   select coalesce((select jsonb_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
-    array(select d.work_id from due d except select f.work_id from fitting f)
-  into endpoints, sent, too_large;
-  perform keyframe_private.give_back(too_large);
+    array(select d.work_id from due d except select f.work_id from fitting f), array(select p.work_id from pending p where not p.is_due)
+  into endpoints, sent, too_large, later;
+  perform keyframe_private.give_back(too_large, worker);
+  if later <> '{}' then -- added after `at`, or moved to a later time
+    update keyframe_private.work w
+    set state = 'scheduled', due_at = d.next_attempt_at, worker = null, lease_token = null
+    from keyframe.webhook_deliveries d where w.id = any (later) and d.id = w.subject;
+  end if;
   delete from keyframe_private.work w where w.id = any (array(
-    select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent) and l.id <> all (too_large)));
+    select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent || too_large || later)));
   return endpoints;
 end $$;
 comment on function keyframe_private.describe_deliveries is 'What a worker needs to send what it has leased.';
 
-create function keyframe_private.give_back(work_ids bigint[])
+create function keyframe_private.give_back(work_ids bigint[], worker uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
-  where w.id = any (work_ids) and w.state = 'leased';
+  where w.id = any (work_ids) and w.worker = give_back.worker;
 end $$;
-comment on function keyframe_private.give_back is 'Gives leased deliveries back that were not sent.';
+comment on function keyframe_private.give_back is 'Gives deliveries back that a worker has leased and not sent.';
 
 -- returned: leased work that is not sent after all. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
@@ -6899,7 +6913,7 @@ begin
     recorded := keyframe_private.record_results(results, at);
   end if;
   if returned <> '[]' then
-    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint));
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker);
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
@@ -6909,7 +6923,7 @@ begin
       coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
-    endpoints := keyframe_private.describe_deliveries(found_work.leased, max_bytes, at);
+    endpoints := keyframe_private.describe_deliveries(found_work.leased, worker, max_bytes, at);
   elsif coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
     perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one
   end if;
@@ -7198,13 +7212,12 @@ comment on function keyframe.redeliver_webhook is 'Sends one delivery of the cal
 -- would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   request record;
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
-  missed integer;
   recovered integer;
   refused keyframe_private.refusal;
 begin
@@ -7218,17 +7231,17 @@ begin
   where e.id = recover_webhook_endpoint.endpoint_id and keyframe_private.is_own(e.owner_id) for key share;
   endpoint := keyframe_private.own_endpoint(endpoint_id);
   perform keyframe_private.take_lock('recovery', endpoint.id);
-  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
-  select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
+  -- Added as exhausted: the update below then makes all of them pending at once, in the order of their events.
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, next_attempt_at)
+  select v.id, endpoint.id, endpoint.owner_id, v.type, 'exhausted', now(), v.created_at
   from keyframe.webhook_events v
   where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
     and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
-  get diagnostics missed = row_count;
   -- In id order, as the recording of results locks them: otherwise the two could deadlock.
   with failed as materialized (
-    select d.id from keyframe.webhook_deliveries d
+    select d.id, least(d.next_attempt_at, d.created_at) as due from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
       and d.created_at >= oldest
       -- What is due goes out anyway.
@@ -7237,10 +7250,10 @@ begin
     for update
   )
   update keyframe.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
-  from failed where d.id = failed.id;
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = least(d.next_attempt_at, d.created_at)
+  -- By nested loops in this order, in which the trigger adds their work.
+  from (select f.id from failed f order by f.due, f.id) o where d.id = o.id;
   get diagnostics recovered = row_count;
-  recovered := recovered + missed;
   update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered)
     where k.resource_id = request.resource_id;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);

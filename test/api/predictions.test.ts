@@ -117,9 +117,9 @@ describe("cancelling", () => {
     expect(answers).toEqual(replies.map(() => answers[0]));
     expect(answers[0]).toMatchObject([200, { status: "canceled" }]);
     await until("the provider to have been asked", async () => {
-      const [run] = await sql<{ due: Date | null }[]>`
-        select cancel_due_at as due from keyframe_private.provider_submits where prediction_id = ${running.predictionId}`;
-      return run?.due === null;
+      const rows = await sql`
+        select from keyframe_private.work where subject = ${running.predictionId} and kind = 'cancel'`;
+      return rows.count === 0;
     });
     expect((await user.read("first-frame", projectId, running.predictionId)).status).toBe("canceled");
   });

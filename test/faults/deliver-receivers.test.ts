@@ -42,7 +42,7 @@ const attemptsOf = ({ id }: Story) => sql<{ duration_ms: number; response_excerp
   select duration_ms, response_excerpt from keyframe.webhook_attempts where delivery_id = ${id} order by attempt`;
 
 describe.concurrent("a receiver that", () => {
-  test("hangs with twelve events → one at a time, given up after 15 s; another of its owner goes on; well again, all arrive", async () => {
+  test("hangs with twelve events → eight at once, given up after 15 s; another of its owner goes on; well again, all arrive", async () => {
     const { maker, receiver, webhookId } = await listen(hangs);
     const well = await receive(answers(204));
     const other = await register(maker, well.url);
@@ -50,14 +50,14 @@ describe.concurrent("a receiver that", () => {
     await untilStories(sql, other.webhookId, "the well receiver has all", 12, isDelivered, BEFORE_THE_TIMEOUT);
     const beside = await readStories(sql, other.webhookId);
     expect(beside.map(({ told }) => told)).toEqual(Array(12).fill(["1 204"]));
-    expect([receiver.arrivals.length, well.arrivals.length]).toEqual([1, 12]);
+    expect([receiver.arrivals.length, well.arrivals.length]).toEqual([8, 12]);
     expect((await readStories(sql, webhookId)).every(({ attempts }) => attempts === 0)).toBe(true);
 
     receiver.behave(answers(200));
     const rest = (story: Story) => hasFailed(story) || isDelivered(story);
     const stories = await untilStories(sql, webhookId, "each has been attempted", 12, rest);
     const hung = stories.filter((story) => !isDelivered(story));
-    expect(hung.map(({ told }) => told)).toEqual([["1 - timeout"]]);
+    expect(hung.map(({ told }) => told)).toEqual(Array(8).fill(["1 - timeout"]));
     for (const story of hung) {
       const [attempt] = await attemptsOf(story);
       expect(attempt?.response_excerpt).toBeNull();
@@ -66,7 +66,7 @@ describe.concurrent("a receiver that", () => {
     await letRetriesComeDue(sql, stack, webhookId);
     await untilStories(sql, webhookId, "all is delivered", 12, isDelivered);
     const told = (await expectSoundDeliveries(sql, webhookId, receiver)).map((story) => story.told.join(", "));
-    expect(told.toSorted()).toEqual(["1 - timeout, 2 200", ...Array(11).fill("1 200")]);
+    expect(told.toSorted()).toEqual([...Array(8).fill("1 - timeout, 2 200"), ...Array(4).fill("1 200")]);
     expect(new Set(receiver.arrivals.map(({ id }) => id)).size).toBe(12);
   });
 

@@ -21,7 +21,7 @@ afterAll(() => sql.end({ timeout: 1 }));
 async function seed(): Promise<Seeded & { run: string }> {
   const run = `run-${crypto.randomUUID()}`;
   const columns = {
-    next_attempt_at: new Date(Date.now() + 3_600_000),
+    due_at: new Date(Date.now() + 3_600_000),
     lease_token: null,
     provider_prediction_id: run,
   };

@@ -98,7 +98,7 @@ describe.each([
     await insertProjects(stack.sql, maker.userId, 1);
     await until("its output is being copied, and the receiver holds a request", async () => {
       const rows = await stack.sql`
-        select from keyframe.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
+        select from keyframe_private.work where subject = ${made.predictionId} and kind = 'store' and state = 'leased'`;
       return rows.length === 1 && receiver.arrivals.length === 1;
     });
     process.kill("SIGTERM");

@@ -106,6 +106,7 @@ function productionAttempt(resolve: Resolve, { allowLocal = false, timeoutMs = 2
 /** A delivery whose row somebody has written past every check of registration. */
 const deliveryTo = (url: string) => ({
   id: crypto.randomUUID(),
+  work_id: 1,
   attempt: 1,
   endpoint_id: crypto.randomUUID(),
   event_id: crypto.randomUUID(),

@@ -160,7 +160,7 @@ describe("functions by GET and HEAD", () => {
         and proname <> 'health' -- takes a lock, as a write would, and changes nothing
       order by 1`;
     expect(functions.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["create_project", "claim_predictions", "rotate_webhook_secret", "webhook_health"]),
+      expect.arrayContaining(["create_project", "claim_tasks", "rotate_webhook_secret", "webhook_health"]),
     );
     const known: Record<string, string> = {
       project_id: scene.projectId,

@@ -23,7 +23,7 @@ beforeAll(async () => {
   await untilNobodyLooks(stack.sql);
   const world = { owner: maker.userId, project: maker.projectId };
   run = `run-${crypto.randomUUID()}`;
-  const columns = { provider_prediction_id: run, next_attempt_at: new Date(Date.now() + 3_600_000), lease_token: null };
+  const columns = { provider_prediction_id: run, due_at: new Date(Date.now() + 3_600_000), lease_token: null };
   const { id } = await seedPrediction(stack.sql, world, { status: "processing", columns });
   own = `prediction=${id}&attempt=1`;
   due = await makeDueWork(stack.sql, world);
@@ -149,7 +149,7 @@ describe("a callback that was captured", () => {
   test("sent to the prediction of another owner, in every way to name one → refused or settled, nothing changes", async () => {
     const other = await newFilmMaker(stack);
     const world = { owner: other.userId, project: other.projectId };
-    const columns = { next_attempt_at: new Date(Date.now() + 3_600_000), lease_token: null };
+    const columns = { due_at: new Date(Date.now() + 3_600_000), lease_token: null };
     const theirs = await seedPrediction(stack.sql, world, { status: "processing", columns });
     await untilNobodyLooks(stack.sql);
     const before = await wholeDatabase();

@@ -24,12 +24,12 @@ from generate_series(1, :predictions / 10) j;
 
 insert into keyframe.predictions (
   id, project_id, owner_id, step, status, input, model, provider_prediction_id, attempt, progress,
-  created_at, admitted_at, started_at, next_attempt_at, completed_at, deadline_at, error_code, error_message, error_retryable, output_path,
+  created_at, admitted_at, started_at, completed_at, deadline_at, error_code, error_message, error_retryable, output_path,
   output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio)
 select r.id, p.id, p.owner_id, r.step, case when r.ok then 'succeeded' else 'failed' end::keyframe.prediction_status,
   jsonb_build_object('prompt', p.text_prompt, 'firstFramePredictionId', case when r.step <> 'first-frame' then r.id end),
   case when r.step = 'video' then 'kwaivgi/kling-v2.1' else 'google/nano-banana' end, md5('run ' || i), 1, 1,
-  r.at, r.at, r.at + interval '2 s', r.at + interval '30 s', r.at + interval '40 s', r.at + interval '15 min',
+  r.at, r.at, r.at + interval '2 s', r.at + interval '40 s', r.at + interval '15 min',
   failure.*, case when r.ok then p.owner_id || '/' || p.id || '/' || r.id || '.png' end,
   image.*, case when r.ok and r.step = 'video' then 5 end, case when r.ok and r.step = 'video' then false end
 from generate_series(1, :predictions) i

@@ -2,7 +2,6 @@ import { fileURLToPath } from "node:url";
 import { createKeyframeClient, mustSucceed } from "../../../client/index.ts";
 import { type FunctionName, functionArguments } from "../../../local/stack/function-arguments.ts";
 import { pause } from "../../../shared/platform/retry.ts";
-import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { openScene } from "../deliver/scene.ts";
 import { hostileFile, hostileNames } from "./hostile-files.ts";
@@ -71,7 +70,8 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
   const agents = await watchDuring(stack, "keyframe-mcp", 1, () => readTimes(calls));
   measured.push({ name: callsName, ...agents, atMost: 100 });
 
-  const { copies } = GENERATE_PLACES;
+  const [row] = await stack.sql<{ copies: number }[]>`select keyframe_private.places_of('copy') as copies`;
+  const copies = row?.copies ?? 0;
   progress(`${copies} stalled copies`);
   const stalled = await watchStalledCopies(copies);
   measured.push({ name: `generate, ${copies} copies of videos while Storage reads nothing`, ...stalled, atMost: 118 });

@@ -18,9 +18,10 @@ for (let copy = 0; copy < Number(copies); copy++) {
     id: `${copy}`,
     owner_id: "owner",
     project_id: "project",
+    work_id: copy,
     lease_token: "",
     attempt: 1,
-    retry_reason: null,
+    last_error: null,
   };
   const task = { task: "store", ...of, step: "video", provider_output_url: `${url}/video` } as const;
   void store(task, deps, never);

@@ -28,11 +28,10 @@ export const workInvariants = {
       where bucket_id = 'projects' and not exists (select from auth.users u where u.id::text = o.user_metadata ->> 'ownerId')`,
   },
   no_lease_is_left: {
-    sentence: "no lease is held (the expired lease of a lane stays until another replaces it)",
+    sentence: "no work is leased or due",
     broken: `
-      select format('prediction %s', id) as broken from keyframe.predictions where lease_token is not null
-      union all
-      select format('lane %s until %s', id, due_at) from keyframe_private.lanes where token is not null and due_at > now()`,
+      select format('%s of %s is %s since %s: %s', kind, subject, state, due_at, last_error) as broken
+      from keyframe_private.work where state <> 'scheduled' or due_at <= now()`,
   },
   no_kick_is_left: {
     sentence: "no kick waits, and no heartbeat of a function is current; those of processes never end",

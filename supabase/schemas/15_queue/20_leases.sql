@@ -63,7 +63,7 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
 create function keyframe_private.walk_lanes(
-  wanted_queue keyframe_private.work_queue, max_lanes integer, open_work jsonb, open_count bigint,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
   inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -95,7 +95,7 @@ begin
     else
       cursor_resource := next_resource;
       cursor_lane := next_lane;
-      most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource) else places end;
+      most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource, for_worker) else places end;
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
         exit when cardinality(lanes) = max_lanes;
@@ -131,7 +131,7 @@ begin
   into open_count, by_resource, by_owner;
   leased := '{}';
   select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
+  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
   if cardinality(lanes) = 0 then
     return;
   end if;

@@ -1,11 +1,12 @@
 -- The work of deliver: a row for each delivery that is to be sent. An endpoint is a lane.
 
--- The standing of an endpoint is part of its resource: those that are slow leave the quick ones at a host that many share alone.
+-- The standing of an endpoint is part of its resource: at a host that many share, those that are slow, or that nobody knows yet, do not delay
+-- the quick ones.
 create function keyframe_private.resource_of(endpoint keyframe.webhook_endpoints)
 returns text language plpgsql immutable set search_path = '' as $$
 begin
   return lower(left(substring(endpoint.url from '^https?://(\[[^\]]*\]|[^:/?]*)'), 255)) || case
-    when endpoint.quick_answers_needed is null then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
+    when endpoint.quick_answers_needed < 0 then ' new' when endpoint.quick_answers_needed = 0 then ' quick' else ' slow' end;
 end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
@@ -59,14 +60,16 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
--- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times as many as may be open,
--- because a call takes as long as a few requests.
-create function keyframe_private.open_lane(endpoint uuid, resource text)
+-- Under the lock of the lane, so that its limit holds for any number of workers. Of a quick endpoint a worker gets four times as many as may be
+-- open, because a call takes as long as a few requests; not beside another worker, because nobody knows how many of them that one has open.
+create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
   receiver keyframe.webhook_endpoints;
   resource_now text;
   work_ids bigint[];
+  leased integer;
+  is_others boolean;
 begin
   if not keyframe_private.take_lock('lane', endpoint, waits => false) then
     return 0;
@@ -84,8 +87,9 @@ begin
     end if;
     return 0;
   end if;
-  return case when receiver.failing_since is not null then 1 when receiver.quick_answers_needed = 0 then 4 * receiver.max_in_flight
-      else receiver.max_in_flight end
-    - (select count(*) from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased');
+  select count(*), bool_or(w.worker <> for_worker) into leased, is_others
+  from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
+  return case when receiver.failing_since is not null then 1
+      when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint may be leased. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';

@@ -72,9 +72,10 @@ begin
         when r.gone then 'gone'
         when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
         end as reason,
-        case when r.is_slow then 5 else greatest(0, coalesce(w.quick_answers_needed, 0) - r.answers) end as quick_answers_needed) v
+        case when r.is_slow then 5 when w.quick_answers_needed > 0 then greatest(0, w.quick_answers_needed - r.answers)
+          else least(0, w.quick_answers_needed + r.answers) end as quick_answers_needed) v
       where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null)
-        or w.quick_answers_needed is distinct from v.quick_answers_needed)
+        or w.quick_answers_needed <> v.quick_answers_needed)
       for no key update of w skip locked) o -- looked up one by one, not all of them read
     where e.id = o.id
   )
@@ -83,29 +84,33 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked, with what becomes of their work; returns which.';
 
--- The endpoints with what is sent to them, in order, of at most max_bytes. What is not due, or leased twice, is dropped.
-create function keyframe_private.describe_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
+-- The endpoints with what is sent to them, in order, of at most max_bytes. What has ended, or is leased twice, is dropped.
+create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
 declare
   held keyframe_private.work;
   sent bigint[];
   too_large bigint[];
+  later bigint[];
   endpoints jsonb;
 begin
   for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
     perform keyframe_private.resume_deliveries(held);
   end loop;
-  with due as materialized (
-    select l.id as work_id, l.lane, l.place, d.id, d.attempts, d.event_id, v.body,
-      sum(octet_length(v.body)) over (order by l.place rows unbounded preceding) as bytes
+  with pending as materialized (
+    select l.id as work_id, l.lane, l.place, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
       failures, last_error, place)
-    join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending' and d.next_attempt_at <= at
-    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
     where l.kind = 'deliver' and (
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
+  ), due as materialized (
+    select p.*, v.body, sum(octet_length(v.body)) over (order by p.place rows unbounded preceding) as bytes
+    from pending p
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
+    where p.is_due
   ), fitting as (
     select d.* from due d where d.bytes <= max_bytes or d.bytes = octet_length(d.body) -- one in any case
   ), by_endpoint as (
@@ -119,22 +124,27 @@ begin
     join keyframe.webhook_endpoints e on e.id = f.lane
   )
   select coalesce((select jsonb_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
-    array(select d.work_id from due d except select f.work_id from fitting f)
-  into endpoints, sent, too_large;
-  perform keyframe_private.give_back(too_large);
+    array(select d.work_id from due d except select f.work_id from fitting f), array(select p.work_id from pending p where not p.is_due)
+  into endpoints, sent, too_large, later;
+  perform keyframe_private.give_back(too_large, worker);
+  if later <> '{}' then -- added after `at`, or moved to a later time
+    update keyframe_private.work w
+    set state = 'scheduled', due_at = d.next_attempt_at, worker = null, lease_token = null
+    from keyframe.webhook_deliveries d where w.id = any (later) and d.id = w.subject;
+  end if;
   delete from keyframe_private.work w where w.id = any (array(
-    select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent) and l.id <> all (too_large)));
+    select l.id from unnest(leased) l where l.kind = 'deliver' and l.id <> all (sent || too_large || later)));
   return endpoints;
 end $$;
 comment on function keyframe_private.describe_deliveries is 'What a worker needs to send what it has leased.';
 
-create function keyframe_private.give_back(work_ids bigint[])
+create function keyframe_private.give_back(work_ids bigint[], worker uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe_private.work w set state = 'ready', worker = null, lease_token = null
-  where w.id = any (work_ids) and w.state = 'leased';
+  where w.id = any (work_ids) and w.worker = give_back.worker;
 end $$;
-comment on function keyframe_private.give_back is 'Gives leased deliveries back that were not sent.';
+comment on function keyframe_private.give_back is 'Gives deliveries back that a worker has leased and not sent.';
 
 -- returned: leased work that is not sent after all. The time limit is below the worker's own.
 create function keyframe_worker.exchange_deliveries(
@@ -157,7 +167,7 @@ begin
     recorded := keyframe_private.record_results(results, at);
   end if;
   if returned <> '[]' then
-    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint));
+    perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker);
   end if;
   if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
@@ -167,7 +177,7 @@ begin
       coalesce(cursors ->> 0, ''), coalesce((cursors ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
-    endpoints := keyframe_private.describe_deliveries(found_work.leased, max_bytes, at);
+    endpoints := keyframe_private.describe_deliveries(found_work.leased, worker, max_bytes, at);
   elsif coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
     perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one
   end if;

@@ -274,13 +274,12 @@ comment on function keyframe.redeliver_webhook is 'Sends one delivery of the cal
 -- would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   request record;
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
-  missed integer;
   recovered integer;
   refused keyframe_private.refusal;
 begin
@@ -294,17 +293,17 @@ begin
   where e.id = recover_webhook_endpoint.endpoint_id and keyframe_private.is_own(e.owner_id) for key share;
   endpoint := keyframe_private.own_endpoint(endpoint_id);
   perform keyframe_private.take_lock('recovery', endpoint.id);
-  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
-  select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
+  -- Added as exhausted: the update below then makes all of them pending at once, in the order of their events.
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, next_attempt_at)
+  select v.id, endpoint.id, endpoint.owner_id, v.type, 'exhausted', now(), v.created_at
   from keyframe.webhook_events v
   where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
     and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
-  get diagnostics missed = row_count;
   -- In id order, as the recording of results locks them: otherwise the two could deadlock.
   with failed as materialized (
-    select d.id from keyframe.webhook_deliveries d
+    select d.id, least(d.next_attempt_at, d.created_at) as due from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
       and d.created_at >= oldest
       -- What is due goes out anyway.
@@ -313,10 +312,10 @@ begin
     for update
   )
   update keyframe.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
-  from failed where d.id = failed.id;
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = least(d.next_attempt_at, d.created_at)
+  -- By nested loops in this order, in which the trigger adds their work.
+  from (select f.id from failed f order by f.due, f.id) o where d.id = o.id;
   get diagnostics recovered = row_count;
-  recovered := recovered + missed;
   update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered)
     where k.resource_id = request.resource_id;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);

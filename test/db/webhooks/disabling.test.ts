@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   addEndpoint,
   call,
@@ -26,6 +27,7 @@ beforeEach(async () => {
 /** One more delivery is attempted at this moment. */
 async function attempt(outcome: Outcome, at: Date): Promise<void> {
   await db.sql`delete from keyframe.webhook_deliveries`;
+  await emptyTables(db.sql, "keyframe_private.work");
   await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: at });
   expect((await sendNext(db.sql, outcome, at)).length).toBe(1);
 }
@@ -108,7 +110,9 @@ describe("enabled again after the service disabled it", () => {
     expect(Math.abs(since - Date.now())).toBeLessThan(60_000);
 
     await seedDeliveries(db.sql, endpoint, 3);
-    expect((await exchange(db.sql, { leaseSeconds: 0 })).lanes).toMatchObject([{ endpoints: [{ max_open: 1 }] }]);
+    const claimed = await exchange(db.sql);
+    expect(claimed.endpoints).toMatchObject([{ max_open: 1 }]);
+    await exchange(db.sql, { returned: claimed.deliveries.map(({ work_id }) => work_id), maxRows: 0 });
     await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 - 1000));
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since });
     await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 + 1)); // Postgres counts in microseconds

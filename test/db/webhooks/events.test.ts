@@ -81,6 +81,7 @@ describe("a prediction", () => {
     await clearWebhooks(db.sql);
     const overdue = await seedPrediction(db.sql, world, { columns: { deadline_at: new Date(0) } });
     await db.sql`select keyframe_private.sweep()`;
+    await claim(db.sql);
     await expectOneFailure(overdue.id, "deadline_exceeded");
     await clearWebhooks(db.sql);
     const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });

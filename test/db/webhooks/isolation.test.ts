@@ -1,16 +1,14 @@
 import type postgres from "postgres";
 import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { rolledBack } from "../../support/database/rolled-back.ts";
+import { withFailing } from "../../support/database/failing.ts";
 import {
   addEndpoint,
   clearWebhooks,
   type Exchanged,
   exchange,
-  leasedLanes,
   type Result,
   readEndpoint,
-  readDelivery,
   record,
   resultOf,
   seedDeliveries,
@@ -54,14 +52,17 @@ const resultsOf = ({ deliveries }: Exchanged) =>
 const impatiently = async <T>(work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T> =>
   (
     await db.sql.begin(async (sql) => {
-      await sql`set local statement_timeout = '10 s'`;
+      await sql`set local statement_timeout = '4 s'`;
       return { value: await work(sql) };
     })
   ).value as T;
 const createProject = (sql: postgres.TransactionSql, owner: string) =>
   sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, 't', 'p')`;
 
-/** What is held; why a result of that endpoint is not recorded meanwhile, and how many are after it was committed. */
+/**
+ * What is held; how the results of that endpoint are recorded meanwhile: "locked" ones are named, after a failed call all are given one by
+ * one; and how many are recorded after it was committed.
+ */
 const HELD: [what: string, hold: Hold, own?: "locked" | "55P03", later?: number][] = [
   [
     "an update of an endpoint",
@@ -111,63 +112,66 @@ const HELD: [what: string, hold: Hold, own?: "locked" | "55P03", later?: number]
   ["an update of the idempotency keys", (sql) => sql`update keyframe_private.idempotency_keys set answer = null`],
 ];
 
+/** Records results as a worker does: one by one after a call that failed. Returns the ids of those that are not recorded, and why. */
+async function give(all: Result[]): Promise<[id: string, reason: string][]> {
+  const giveOnce = async (some: Result[]): Promise<[string, string][]> => {
+    const { unrecorded } = await impatiently((session) => record(session, some));
+    return unrecorded.map((id) => [id, "locked"]);
+  };
+  const codeOf = (error: unknown) => (error as postgres.PostgresError).code;
+  try {
+    return await giveOnce(all);
+  } catch {
+    const each = all.map((one) => giveOnce([one]).catch((error) => [[one.id, codeOf(error)] as [string, string]]));
+    return (await Promise.all(each)).flat();
+  }
+}
+const attemptsOf = async (id: string) =>
+  (await db.sql`select from keyframe.webhook_attempts where delivery_id = ${id}`).count;
+
 test.each(HELD)(
   "%s stays open → what is others' is recorded and sent without waiting",
   async (_, hold, own, later = 0) => {
-    const { owner, other, endpoint, others, wide, delivery } = scene;
-    const leased = leasedLanes(claimed);
+    const { other, others, wide, delivery } = scene;
     await db.sql.begin(async (sql) => {
       await hold(sql, scene);
       await impatiently((session) => createProject(session, other));
-      const answer = await impatiently((session) => exchange(session, { results, leased, heartbeatMs: 300 }));
-      expect(answer.deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual([others, wide].toSorted());
-      const unrecorded = { id: delivery, endpoint_id: endpoint, reason: own };
-      expect([answer.recorded, answer.unrecorded]).toEqual(own ? [2, [unrecorded]] : [3, []]);
-      // A worker that has lost its memory of it, and one that names it in its next call: it is not sent anew.
-      expect((await impatiently((session) => exchange(session))).deliveries).toEqual([]);
-      const holding = [{ ...leased.find(({ lane_id }) => lane_id === owner), sending: [delivery] }];
-      const next = await impatiently((session) => exchange(session, { leased: holding as typeof leased }));
-      expect(next.deliveries).toEqual([]);
+      expect(await give(results)).toEqual(own ? [[delivery, own]] : []);
+      const { deliveries } = await impatiently((session) => exchange(session, { heartbeatMs: 300 }));
+      expect(deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual([others, wide].toSorted());
     });
     const again = results.filter(({ id }) => id === delivery);
-    expect((await record(db.sql, again)).recorded).toBe(later);
-    expect((await record(db.sql, again)).recorded).toBe(0);
+    for (let time = 0; time < 2; time++) await give(again);
+    if (own) expect(await attemptsOf(delivery)).toBe(later);
+    expect((await exchange(db.sql)).deliveries.map(({ id }) => id)).not.toContain(delivery);
   },
 );
 
 test("an endpoint whose row is held while it fails → its result is recorded; its next one marks it as failing", async () => {
-  const fail = (of: Exchanged) => of.deliveries.map((each) => resultOf(each, { status_code: 500 }));
+  const failed = (of: Exchanged) => of.deliveries.map((each) => resultOf(each, { status_code: 500 }));
   await db.sql.begin(async (sql) => {
     await sql`update keyframe.webhook_endpoints set description = 'x' where id = ${scene.endpoint}`;
-    expect((await impatiently((session) => record(session, fail(claimed)))).recorded).toBe(3);
+    expect(await give(failed(claimed))).toEqual([]);
     expect(await readEndpoint(db.sql, scene.others)).toMatchObject({ failing_since: expect.any(Date) });
   });
   expect(await readEndpoint(db.sql, scene.endpoint)).toMatchObject({ failing_since: null });
   await seedDeliveries(db.sql, scene.endpoint, 1);
-  await record(db.sql, fail(await exchange(db.sql)));
+  await record(db.sql, failed(await exchange(db.sql)));
   expect(await readEndpoint(db.sql, scene.endpoint)).toMatchObject({ failing_since: expect.any(Date) });
 });
 
-test("a result that Postgres refuses → its lane alone is kept back, with the SQLSTATE; the others are recorded", async () => {
-  const broken = results.map((result) => (result.id === scene.delivery ? { ...result, duration_ms: null } : result));
-  const answer = await record(db.sql, broken as Result[]);
-  expect([answer.recorded, answer.unrecorded]).toMatchObject([2, [{ id: scene.delivery, reason: "23502" }]]);
-});
-
-test("no lane can be claimed → the results are recorded all the same, and the answer says why", async () => {
-  await rolledBack(db.sql, async (sql) => {
-    await sql`alter table keyframe_private.lanes rename to gone`;
-    await expect(exchange(sql, { results, leased: leasedLanes(claimed) })).rejects.toThrow(
-      "The claim failed with 42P01",
-    );
-    expect(await readDelivery(sql, scene.delivery)).toMatchObject({ status: "delivered" });
-  });
-});
-
-test("a claim that makes no sense → the results are recorded all the same, and the answer says why", async () => {
-  const claim = { lanes: [{ lane_id: "none", sending: [] }], max_lanes: 1 };
-  const [row] = await db.sql`
-    select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(claim)}::text::jsonb) as answer`;
-  expect(row?.answer).toMatchObject({ recorded: 3, unrecorded: [], claim: null, claim_error: "22P02" });
-  expect(await readDelivery(db.sql, scene.delivery)).toMatchObject({ status: "delivered" });
+test.each([
+  ["that Postgres refuses", "23502", undefined],
+  ["whose delivery an app's trigger refuses", "P0001", "raise 'It cannot be written.'"],
+  ["whose delivery an app's trigger holds up for a minute", "57014", "perform pg_sleep(60)"],
+])("a result %s → it alone is kept back", async (_what, code, does) => {
+  const given = results.map((each) => (each.id === scene.delivery && !does ? { ...each, duration_ms: null } : each));
+  const condition = does ? `new.id = '${scene.delivery}'` : "false";
+  await withFailing(
+    db.sql,
+    "keyframe.webhook_deliveries",
+    condition,
+    async () => expect(await give(given as Result[])).toEqual([[scene.delivery, code]]),
+    does,
+  );
 });

@@ -36,9 +36,8 @@ const end = (secret: string) => db.sql`
 
 test("a claim → hands out what is live at its moment, newest first", async () => {
   const [old] = await live();
-  await seedDeliveries(db.sql, endpoint, 3);
-  const handedOut = async (at: Date) =>
-    (await exchange(db.sql, { leaseSeconds: 0, at })).lanes[0]?.endpoints[0]?.secrets;
+  await seedDeliveries(db.sql, endpoint, 24);
+  const handedOut = async (at: Date) => (await exchange(db.sql, { at })).endpoints[0]?.secrets;
   expect(await handedOut(new Date())).toEqual([old]);
   const fresh = await rotate(1);
   expect(await handedOut(hoursFromNow(0.9))).toEqual([fresh, old]);
@@ -51,7 +50,7 @@ test("a secret that cannot be decrypted → that endpoint alone has none; what i
   await db.sql`
     update vault.secrets v set secret = 'AAAA' || secret from keyframe_private.webhook_secrets s
     where s.vault_secret_id = v.id and s.endpoint_id = ${endpoint}`;
-  const endpoints = (await exchange(db.sql)).lanes.flatMap((lane) => lane.endpoints);
+  const { endpoints } = await exchange(db.sql);
   const secretsOf = new Map(endpoints.map(({ endpoint_id, secrets }) => [endpoint_id, secrets.length]));
   expect(secretsOf).toEqual(
     new Map([

@@ -1,3 +1,4 @@
+import { DatabaseError } from "../../../shared/platform/call-database.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import {
@@ -45,13 +46,16 @@ export function deliverOver(db: ClonedDatabase) {
     };
     const at = () => new Date(began + time.now());
 
-    const exchange = createExchange(async (_called, args) => {
+    const exchange = createExchange(async (called, args) => {
       const { results, worker, max_rows, returned, max_bytes, heartbeat_ms, cursors } = args as ExchangeArguments;
-      const [row] = await time.outside(
+      const answered = time.outside(
         db.sql<{ answer: unknown }[]>`
           select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${worker}, ${max_rows}, ${JSON.stringify(returned)}::text::jsonb,
             ${max_bytes}, ${heartbeat_ms}, cursors => ${JSON.stringify(cursors)}::text::jsonb, at => ${at()}) as answer`,
       );
+      const [row] = await answered.catch(({ code }) => {
+        throw new DatabaseError(called, 400, code);
+      });
       return row?.answer;
     });
     const isDue = () =>

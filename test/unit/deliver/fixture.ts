@@ -1,5 +1,5 @@
 import { createLog } from "../../../shared/platform/log.ts";
-import type { Delivery } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
+import type { Delivery } from "../../../supabase/functions/keyframe-deliver/queue/database.ts";
 import { createAttempt } from "../../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { createCheckedLookup, type Resolve } from "../../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { createPost, type PostSettings } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
@@ -12,6 +12,7 @@ export const resolveHere: Resolve = async () => [{ address: "127.0.0.1", family:
 
 export const delivery = (url: string, change: Partial<Delivery> = {}): Delivery => ({
   id: "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a04",
+  work_id: 1,
   attempt: 1,
   endpoint_id: "7d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a07",
   event_id: EVENT,

@@ -48,7 +48,7 @@ test("200, while the clock is set → the row, with the time it took; the reques
   });
   const { id, endpoint_id, event_id, body } = delivery("");
   expect(result).toEqual({
-    ...{ id, attempt: 1, endpoint_id, started_at: new Date(AT).toISOString(), duration_ms: 340 },
+    ...{ id, work_id: 1, attempt: 1, endpoint_id, started_at: new Date(AT).toISOString(), duration_ms: 340 },
     ...{ status_code: 200, error: null, response_excerpt: "thanks", retry_after_seconds: null },
   });
   const [head = "", sent] = (receiver.requests[0] ?? "").split("\r\n\r\n");

@@ -45,13 +45,19 @@ export function createQueue({ exchange, attempt, log, clock, isProcess = false }
   }
 
   /** Gives the results, and leases at most max_rows. Returns whether probably more is due. */
-  async function call(max_rows: number, heartbeat_ms: number | null, wait_ms: number, callMs: number): Promise<boolean> {
+  async function call(
+    max_rows: number,
+    heartbeat_ms: number | null,
+    wait_ms: number,
+    callMs: number,
+  ): Promise<boolean> {
     const calledAt = clock.now();
     const { given, recorded, failed } = results.give();
     const args = { results: given, returned: leased.takeReturned(), worker, max_rows, max_bytes: MAX_BYTES };
     const report = { callMs: Math.round(callMs), isProcess };
     const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
       failed(error);
+      leased.returnAgain(args.returned);
       throw error;
     });
     recorded(answer.unrecorded);
@@ -63,7 +69,7 @@ export function createQueue({ exchange, attempt, log, clock, isProcess = false }
   async function claim(room: number, heartbeatMs: number, waitMs: number, callMs: number) {
     const isEnding = room === 0 && heartbeatMs === 0;
     if (isEnding) leased.giveAllBack();
-    while (results.isOneByOne() && results.ready() > 0) await call(0, heartbeatMs, 0, callMs);
+    while (results.goesAlone()) await call(0, heartbeatMs, 0, callMs);
     const more = await call(isEnding ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs);
     return { items: leased.begin(), more };
   }

@@ -6,8 +6,8 @@ import type { AttemptResult } from "./database.ts";
 const RECORD_AGAIN_MS = 1_000;
 const RECORD_WITHIN_MS = 60_000;
 
-/** A result to record at `from` or later. It is dropped at `until`. */
-type Recording = { result: AttemptResult; from: number; until: number };
+/** A result to record at `from` or later. It is dropped at `until`. One that the database has refused goes alone. */
+type Recording = { result: AttemptResult; from: number; until: number; isAlone: boolean };
 
 /** The results of requests until the database has recorded them. */
 export function createResults(now: () => number, log: Log) {
@@ -16,11 +16,11 @@ export function createResults(now: () => number, log: Log) {
   let isOneByOne = false;
   const ready = () => results.filter(({ from }) => from <= now());
 
-  function again(recordings: Recording[], reason: string): void {
+  function again(recordings: Recording[], reason: string, isAlone = false): void {
     for (const each of recordings) {
       const fields = { deliveryId: each.result.id, endpointId: each.result.endpoint_id, reason };
       if (now() < each.until) {
-        results.push({ ...each, from: now() + RECORD_AGAIN_MS });
+        results.push({ ...each, from: now() + RECORD_AGAIN_MS, isAlone });
         log.warn("result_not_recorded", fields);
       } else {
         log.error("result_dropped", fields);
@@ -30,15 +30,18 @@ export function createResults(now: () => number, log: Log) {
 
   return {
     add(result: AttemptResult): void {
-      results.push({ result, from: 0, until: now() + RECORD_WITHIN_MS });
+      results.push({ result, from: 0, until: now() + RECORD_WITHIN_MS, isAlone: false });
     },
     ready: () => ready().length,
     pending: () => results.length,
-    isOneByOne: () => isOneByOne,
+    /** Whether the next call has one result. */
+    goesAlone: () => ready().some(({ isAlone }) => isAlone || isOneByOne),
 
     /** The results for a call, and what to do after it. Without an answer they are given again. */
     give() {
-      const given = ready().slice(0, isOneByOne ? 1 : undefined);
+      const all = ready();
+      const alone = all.find(({ isAlone }) => isAlone) ?? (isOneByOne ? all[0] : undefined);
+      const given = alone ? [alone] : all;
       const take = () => {
         results = results.filter((each) => !given.includes(each));
       };
@@ -54,11 +57,12 @@ export function createResults(now: () => number, log: Log) {
         },
         failed(error: unknown): void {
           const hasAnswer = error instanceof DatabaseError && error.code !== "";
-          if (isOneByOne && given.length > 0 && hasAnswer) {
+          if (alone && hasAnswer) {
             take();
-            again(given, error.code);
+            again(given, error.code, true);
+          } else {
+            isOneByOne = results.length > 0;
           }
-          isOneByOne = results.length > 0;
         },
       };
     },

@@ -1,0 +1,242 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import {
+  addEndpoint,
+  clearWebhooks,
+  exchange,
+  type Leased,
+  leasedOf,
+  type Outcome,
+  record,
+  resultOf,
+  seedDeliveries,
+  sendNext,
+} from "../../support/database/webhooks.ts";
+
+const db = useDatabase();
+beforeEach(() => clearWebhooks(db.sql));
+
+const OK: Outcome = { status_code: 200 };
+const QUICK = { quick_answers_needed: 0 };
+const fromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
+const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id);
+const resourcesOf = async (endpoint: string) =>
+  (await db.sql`select distinct resource from keyframe_private.work where lane = ${endpoint}`).map((r) => r.resource);
+/** What one process after another is given. */
+const claimAs = async (worker: string, at?: Date) => (await exchange(db.sql, { worker, ...(at && { at }) })).deliveries;
+const [FIRST, SECOND] = [crypto.randomUUID(), crypto.randomUUID()];
+
+describe("what a claim brings", () => {
+  test("a due delivery → the number of its attempt, the event's id and body, the endpoint's address, limit and secret", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { url: "https://crm.example/in" });
+    const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
+    const { endpoints } = await exchange(db.sql);
+    const [event] = await db.sql`select id, payload::text as body from keyframe.webhook_events`;
+    const [secret] = await db.sql`select keyframe_private.webhook_secret(${endpoint}) as text`;
+    const deliveries = [{ id, work_id: expect.any(Number), attempt: 1, event_id: event?.id, body: event?.body }];
+    expect(endpoints).toEqual([
+      { endpoint_id: endpoint, max_open: 8, url: "https://crm.example/in", secrets: [secret?.text], deliveries },
+    ]);
+  });
+
+  test("several events of one transaction, max_in_flight 1 → one at a time, in the order of their inserts", async () => {
+    const owner = await db.addUser();
+    await addEndpoint(db.sql, owner, { max_in_flight: 1 });
+    const titles = ["one", "two", "three", "four", "five", "six"];
+    await db.sql.begin(async (sql) => {
+      for (const title of titles)
+        await sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, ${title}, 'p')`;
+    });
+    const sent: string[] = [];
+    for (let next: Leased[] | undefined; next?.length !== 0; ) {
+      next = await claimAs(FIRST);
+      await record(
+        db.sql,
+        next.map((each) => resultOf(each, { ...OK, duration_ms: 5_000 })),
+      );
+      expect(next.length).toBeLessThanOrEqual(1);
+      sent.push(...next.map(({ body }) => JSON.parse(body).data.title));
+    }
+    expect(sent).toEqual(titles);
+  });
+
+  test("more is due than max_bytes of bodies → as many as fit, but one in any case; the rest comes with the next calls", async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    const ids = await seedDeliveries(db.sql, endpoint, 6);
+    await db.sql`update keyframe.webhook_events set payload = jsonb_build_object('data', repeat('x', 10000))`;
+    const parts = [];
+    for (const maxBytes of [25_000, 5_000, 100_000])
+      parts.push(idsOf((await exchange(db.sql, { maxBytes })).deliveries));
+    expect(parts).toEqual([ids.slice(0, 2), ids.slice(2, 3), ids.slice(3)]);
+  });
+
+  test("a delivery that is added after the claim began → not due for it yet; the next one brings it", async () => {
+    const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1, { next_attempt_at: new Date() });
+    expect((await exchange(db.sql, { at: fromNow(-0.5) })).deliveries).toEqual([]);
+    expect(idsOf((await exchange(db.sql, { at: fromNow(0.5) })).deliveries)).toEqual([id]);
+  });
+});
+
+describe("how much of an endpoint is leased", () => {
+  test.each([
+    ["is new → max_in_flight", {}, 3, 2],
+    ["answers quickly → four times max_in_flight", QUICK, 12, 2],
+    ["is slow → max_in_flight", { quick_answers_needed: 2 }, 3, 2],
+    ["only fails → one", { ...QUICK, failing_since: new Date() }, 1, 0],
+  ])("%s; to another worker what is left of max_in_flight", async (_what, columns, most, mostBeside) => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 3, ...columns });
+    const ids = await seedDeliveries(db.sql, endpoint, 30);
+    const first = await claimAs(FIRST);
+    expect(idsOf(first)).toEqual(ids.slice(0, most));
+    expect([await claimAs(FIRST), await claimAs(SECOND)]).toEqual([[], []]);
+    const returned = first.slice(1).map(({ work_id }) => work_id);
+    await exchange(db.sql, { worker: FIRST, returned, maxRows: 0 });
+    expect(idsOf(await claimAs(SECOND))).toEqual(ids.slice(1, 1 + mostBeside));
+    expect([await claimAs(FIRST), await claimAs(SECOND)]).toEqual([[], []]);
+  });
+
+  test("20 endpoints of one owner, each with many → at most half of what the others leave of the places", async () => {
+    const owner = await db.addUser();
+    for (let i = 0; i < 20; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, owner, QUICK), 20);
+    const other = await addEndpoint(db.sql, await db.addUser());
+    await seedDeliveries(db.sql, other, 8);
+    const { deliveries } = await exchange(db.sql, { maxRows: 440 });
+    const ofOther = deliveries.filter(({ endpoint_id }) => endpoint_id === other);
+    expect([ofOther.length, deliveries.length <= 8 + 176]).toEqual([8, true]);
+    const [fresh] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    expect(idsOf((await exchange(db.sql, { maxRows: 440 })).deliveries)).toContain(fresh);
+  });
+
+  test.each([
+    ["one endpoint of 60", 1, 60],
+    ["6 endpoints of 20", 6, 20],
+  ])("10 workers at once over %s → each delivery once, each attempt logged once", async (_what, count, each) => {
+    for (let i = 0; i < count; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), each);
+    const left = async () => (await db.sql`select from keyframe.webhook_deliveries where status = 'pending'`).count;
+    const sent: string[] = [];
+    await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        for (const worker = crypto.randomUUID(); (await left()) > 0; ) {
+          const deliveries = await claimAs(worker);
+          sent.push(...idsOf(deliveries));
+          await record(
+            db.sql,
+            deliveries.map((one) => resultOf(one, OK)),
+          );
+        }
+      }),
+    );
+    expect([sent.length, new Set(sent).size]).toEqual([count * each, count * each]);
+    const [row] = await db.sql`select count(*)::int as n, max(attempt) as highest from keyframe.webhook_attempts`;
+    expect(row).toEqual({ n: count * each, highest: 1 });
+  });
+});
+
+describe("standing", () => {
+  test("five quick answers in a row → quick; one of three seconds → slow, until five more; what is ready moves with it", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { url: "https://Hooks.example:8443/in", max_in_flight: 1 });
+    await seedDeliveries(db.sql, endpoint, 40);
+    const standings: unknown[] = await resourcesOf(endpoint);
+    for (const duration_ms of [...Array(5).fill(2_999), 3_000, ...Array(4).fill(10), 3_000, ...Array(5).fill(10)]) {
+      const [next] = (await exchange(db.sql)).deliveries;
+      if (!next) throw new Error("Nothing came.");
+      await record(db.sql, [resultOf(next, { ...OK, duration_ms })]);
+      for (let calls = 0; calls < 3; calls++) {
+        const returned = (await leasedOf(db.sql, endpoint)).map(({ id }) => Number(id));
+        await exchange(db.sql, { returned, maxRows: calls < 2 ? 100 : 0 }); // moves what is ready
+      }
+      standings.push(...(await resourcesOf(endpoint)));
+    }
+    const [fresh, quick, slow] = ["new", "quick", "slow"].map((standing) => `hooks.example ${standing}`);
+    expect(standings).toEqual([...Array(5).fill(fresh), quick, ...Array(10).fill(slow), quick]);
+  });
+
+  test("its url is changed → what waits is sent to the new one", async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, endpoint, 3);
+    await db.sql`update keyframe.webhook_endpoints set url = 'https://moved.example/' where id = ${endpoint}`;
+    for (let call = 0; call < 2; call++) await exchange(db.sql);
+    expect(await leasedOf(db.sql, endpoint)).toMatchObject(Array(3).fill({ resource: "moved.example new" }));
+  });
+});
+
+describe("an endpoint that is disabled", () => {
+  const enable = (endpoint: string, enabled: boolean) =>
+    db.sql`update keyframe.webhook_endpoints set enabled = ${enabled} where id = ${endpoint}`;
+
+  test("and enabled → what waited leaves the queue, and comes back in parts, in order, with what came meanwhile", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 100, ...QUICK });
+    const ids = await seedDeliveries(db.sql, endpoint, 2_300);
+    await enable(endpoint, false);
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
+    ids.push(...(await seedDeliveries(db.sql, endpoint, 200)));
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    await enable(endpoint, true);
+    const sent: string[] = [];
+    for (let { more } = { more: true }; more; ) {
+      const claimed = await exchange(db.sql, { maxRows: 440 });
+      more = claimed.more;
+      sent.push(...idsOf(claimed.deliveries));
+      await record(
+        db.sql,
+        claimed.deliveries.map((one) => resultOf(one, OK)),
+      );
+    }
+    expect(sent).toEqual(ids);
+    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
+  });
+
+  test("and enabled before a claim → each delivery is sent once", async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    const ids = await seedDeliveries(db.sql, endpoint, 5);
+    for (const enabled of [false, true, false, true]) await enable(endpoint, enabled);
+    const sent = [...(await sendNext(db.sql, OK)), ...(await sendNext(db.sql, OK)), ...(await sendNext(db.sql, OK))];
+    expect(sent.toSorted()).toEqual(ids.toSorted());
+    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
+  });
+
+  test("while it is sent to → what is being sent is recorded; the rest leaves the queue", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 1 });
+    await seedDeliveries(db.sql, endpoint, 3);
+    const { deliveries } = await exchange(db.sql);
+    await enable(endpoint, false);
+    await record(
+      db.sql,
+      deliveries.map((one) => resultOf(one, OK)),
+    );
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
+    expect((await db.sql`select from keyframe.webhook_deliveries where status = 'delivered'`).count).toBe(1);
+  });
+});
+
+describe("a lease", () => {
+  test("of a worker that died → ends after 30 seconds; then the delivery is handed out again, as the same attempt", async () => {
+    const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    const at = new Date();
+    await claimAs(FIRST, at);
+    expect(await claimAs(SECOND, new Date(at.getTime() + 29_000))).toEqual([]);
+    expect(await claimAs(SECOND, new Date(at.getTime() + 31_000))).toMatchObject([{ id, attempt: 1 }]);
+  });
+
+  test("that was taken before the clock was set back → counts as expired", async () => {
+    const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    await claimAs(FIRST, fromNow(3600));
+    expect(idsOf(await claimAs(SECOND))).toEqual([id]);
+  });
+
+  test("that another worker has now → the first cannot give it back; of both results the first counts", async () => {
+    const due = { next_attempt_at: fromNow(-60) };
+    const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1, due);
+    const [lost] = await claimAs(FIRST, fromNow(-40));
+    const [held] = await claimAs(SECOND);
+    if (!lost || !held) throw new Error("It was not handed out.");
+    await exchange(db.sql, { worker: FIRST, returned: [lost.work_id], maxRows: 0 });
+    expect(await claimAs(FIRST)).toEqual([]);
+    await record(db.sql, [resultOf(lost, { status_code: 500 })]);
+    await record(db.sql, [resultOf(held, OK)]);
+    const attempts = await db.sql`select attempt, status_code from keyframe.webhook_attempts where delivery_id = ${id}`;
+    expect([...attempts]).toEqual([{ attempt: 1, status_code: 500 }]);
+  });
+});
