@@ -78,6 +78,28 @@ describe("where the shared key is set, too → refused", () => {
   });
 });
 
+describe("a token of Auth with a wrong claim → the claim and what it must be, without what it was", () => {
+  test.each<[claim: string, wrong: unknown[], expected: string]>([
+    ["sub", ["user_2abcSECRET", "", undefined, 5, { SECRET: 1 }, `${OWNER}SECRET`], "the id of a user"],
+    ["aud", ["SECRET", ["SECRET"], [], undefined], '"authenticated", or a list that has it'],
+    ["role", ["SECRET", undefined, ["authenticated"]], '"authenticated"'],
+    ["iss", ["https://SECRET.example/auth/v1", undefined], ISSUER],
+    ["exp", ["SECRET", undefined], "when it expires, a number"],
+    ["nbf", [NOW.getTime() / 1000 + 60], "a time that has passed"],
+  ])("%s", async (claim, wrong, expected) => {
+    for (const value of wrong) {
+      const sentence = await refusal(`Bearer ${await sessionToken(ISSUER, { [claim]: value })}`);
+      expect(sentence).toContain(`its claim ${claim} must be ${expected}`);
+      expect(sentence).not.toContain("SECRET");
+    }
+  });
+});
+
+test("aud as a list that has ours → its owner", async () => {
+  const token = await sessionToken(ISSUER, { aud: ["another", "authenticated"] });
+  expect(await verify(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER });
+});
+
 test("the refusal does not repeat what was sent", async () => {
   for (const authorization of ["Basic dXNlcjpwYXNz", "Bearer garbage", "Bearer garbage.b.c"]) {
     expect(await refusal(authorization, verifyBoth)).not.toMatch(/garbage|dXNlcjpwYXNz/);

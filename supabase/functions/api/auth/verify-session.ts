@@ -61,11 +61,30 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
       // jose compares whole seconds too: a token is refused from the second of exp on.
       return { ownerId: sub, ...(clientId === undefined ? {} : { clientId }), token, expiresAt: new Date(exp * 1000) };
     } catch (error) {
-      throw unauthorized(
-        error instanceof errors.JWTExpired ? "The session token has expired." : "The session token is not valid.",
-      );
+      throw unauthorized(whatIsWrong(error, issuers));
     }
   };
+}
+
+/** A claim is named only after the signature was found good. Nothing of the token is repeated. */
+function whatIsWrong(error: unknown, issuers: string[]): string {
+  if (error instanceof errors.JWTExpired) return "The session token has expired.";
+  const expected: Record<string, string> = {
+    iss: issuers.join(" or "),
+    aud: '"authenticated", or a list that has it',
+    role: '"authenticated"',
+    sub: "the id of a user of this project's Auth, a UUID",
+    exp: "when it expires, a number",
+    nbf: "a time that has passed",
+  };
+  const claim =
+    error instanceof errors.JWTClaimValidationFailed
+      ? error.claim
+      : error instanceof z.ZodError && String(error.issues[0]?.path[0]);
+  const what = typeof claim === "string" ? expected[claim] : undefined;
+  return what === undefined
+    ? "The session token is not valid."
+    : `The session token is not valid here: its claim ${claim} must be ${what}.`;
 }
 
 /** About a megabyte of tokens. Their length depends on the users' metadata, so long ones are not kept. */

@@ -84,7 +84,7 @@ export type UnreadUpload = {
 
 /**
  * 10 MiB in this time needs 0.9 Mbit/s. A hosted function must answer within 150 s, of which the wait for a turn
- * (upload-turns.ts) may take 20 s and storing 10 s.
+ * (upload-turns.ts) may take 20 s and storing 12 s.
  */
 const MAX_UPLOAD_MS = 100_000;
 

@@ -77,6 +77,9 @@ type Failure = { status: number; code?: string; message?: string; details?: stri
  */
 const UNAVAILABLE_CODES = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
 
+/** A pooled connection that was lost, as after a crash of a backend: 400 with an empty code. A gateway's refusals have none, either. */
+const hasNoCode = ({ status, code = "" }: Failure) => code === "" && status >= 400 && status !== 401;
+
 /** PostgREST's clock is behind that of Auth: its code is that of an expired token, and only the message tells them apart. */
 const TOO_EARLY = /^JWT (issued at future|not yet valid)/;
 
@@ -95,7 +98,7 @@ function databaseError(name: string, failure: Failure): ApiError {
     const figures = { ...budget, ...balance };
     return new ApiError(message, failure.details || "The request was refused.", { cause, headers, ...figures });
   }
-  if (UNAVAILABLE_CODES.test(code)) return unavailable(cause);
+  if (UNAVAILABLE_CODES.test(code) || hasNoCode(failure)) return unavailable(cause);
   if (MISSING.test(code)) return schemaOutdated(cause);
   const rule = /constraint "(\w+)"/.exec(message)?.[1] ?? "";
   if (code === "23514")
@@ -135,8 +138,11 @@ function rateLimited(hint: string | null | undefined): Record<string, string> {
   };
 }
 
-/** Shorter than the timeouts of callers. */
-const TIMEOUT_MS = 10_000;
+/**
+ * Longer than PostgREST waits for a connection (10 s), so that its PGRST003 arrives and is logged. A call that is given up may still run:
+ * PostgREST carries out what it has queued, also for a caller that has left.
+ */
+const TIMEOUT_MS = 12_000;
 
 /** `reads` repeats calls when the connection breaks. */
 export type PlatformClient = { database: DatabaseClient; reads: DatabaseClient; storage: StorageClient };
