@@ -1,3 +1,13 @@
+-- For policies and what they call, none of which may raise: auth.uid() raises where the sub is no UUID, as in another service's sessions.
+create function keyframe_private.caller_id()
+returns uuid language plpgsql stable set search_path = '' as $$
+declare
+  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), auth.jwt() ->> 'sub');
+begin
+  return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
+end $$;
+comment on function keyframe_private.caller_id is 'The user whose token this is; null for a token without a user of this project''s Auth.';
+
 -- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
@@ -112,7 +122,7 @@ comment on function keyframe_private.take_call is 'Gives this transaction one of
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
-  caller constant uuid := auth.uid();
+  caller constant uuid := keyframe_private.caller_id();
 begin
   if caller is null or coalesce(current_setting('request.method', true), '') = '' then
     return true;
