@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { removeData } from "../../local/stack/data-folder.ts";
-import type { Stage } from "../../local/stack/command-line.ts";
+import type { Stage } from "../../command-line/show-stages.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { runDemo } from "../../tools/demo/run-demo.ts";

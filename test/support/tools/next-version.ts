@@ -127,7 +127,7 @@ export async function migrationOf({ folder, migration }: Checkout): Promise<stri
 async function copyOf(root: string, parent: string, version: string): Promise<Checkout> {
   const folder = join(parent, `keyframe-${version}`);
   await mkdir(folder);
-  for (const path of ["supabase", "shared", "tools", "local", "package.json", "CHANGELOG.md"]) {
+  for (const path of ["supabase", "shared", "command-line", "tools", "local", "package.json", "CHANGELOG.md"]) {
     await cp(join(root, path), join(folder, path), { recursive: true });
   }
   await symlink(join(PROJECT_ROOT, "node_modules"), join(folder, "node_modules"));

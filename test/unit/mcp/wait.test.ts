@@ -27,7 +27,9 @@ test.each([
         },
         readPictures: async () => [],
         elapsed: () => now,
-        sleep: async (ms) => void (now += ms),
+        sleep: async (ms) => {
+          now += ms;
+        },
       },
     );
     expect(JSON.stringify(result?.content)).toContain("It is processing. Call wait again with the same arguments.");

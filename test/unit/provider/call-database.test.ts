@@ -86,7 +86,9 @@ describe("a call while the Data API restarts", () => {
       if (passedMs < backAtMs) throw away;
       return true;
     };
-    const wait = async (ms: number) => void (passedMs += ms);
+    const wait = async (ms: number) => {
+      passedMs += ms;
+    };
     const repeated = repeatConflicts(call, 1, wait)(new AbortController().signal);
     expect(await repeated("complete_prediction", {})).toBe(true);
     expect(passedMs).toBeLessThan(8_000);
