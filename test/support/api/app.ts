@@ -9,7 +9,7 @@ type Options = {
   /** Where the platform is looked for; the sessions are those of the running stack all the same. */
   platformUrl?: string;
   fetcher?: typeof fetch;
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 };
 
 /** The function `api`, with a platform or a fetch of the test's choice. */
