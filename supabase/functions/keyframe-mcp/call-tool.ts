@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { OperationId } from "../../../shared/contract/operations/index.ts";
-import { invalidFields } from "../api/errors.ts";
+import { invalidFields } from "../../../shared/api/errors.ts";
 import { type CallOperation, type From, type Outcome, refused } from "./call-operation.ts";
 import type { PictureSpace } from "./picture-space.ts";
 import { type createReadPictures, outputsOf } from "./pictures.ts";

@@ -1,7 +1,7 @@
 import { inject } from "vitest";
 import { createLog } from "../../../shared/platform/log.ts";
 import { pause } from "../../../shared/platform/retry.ts";
-import { createApi } from "../../../supabase/functions/api/create-api.ts";
+import { createApi } from "../../../shared/api/create-api.ts";
 import { watched } from "../openapi/watch.ts";
 import { publicJwk } from "./tokens.ts";
 

@@ -104,7 +104,7 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
 
   const functions = "supabase/functions";
   await edit(
-    `${functions}/api/routes/projects.ts`,
+    "shared/api/routes/projects.ts",
     "element_ids: elementIds, ...idempotency",
     'element_ids: elementIds, director: "Ada", ...idempotency',
   );

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { answerHeaders } from "../../../supabase/functions/api/http/respond.ts";
+import { answerHeaders } from "../../../shared/api/http/respond.ts";
 import {
   failedBody,
   PREDICTION,

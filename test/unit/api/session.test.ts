@@ -1,7 +1,7 @@
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../shared/http/errors.ts";
-import { createSessionVerifier, rememberSessions } from "../../../supabase/functions/api/auth/verify-session.ts";
+import { createSessionVerifier, rememberSessions } from "../../../shared/api/auth/verify-session.ts";
 import { keys, NOW, OWNER, publicJwk, sessionToken } from "./fixture.ts";
 
 const ISSUER = "https://ref.supabase.co/auth/v1";
