@@ -4,7 +4,7 @@ import { readDeployArguments, readDeploySettings } from "./deploy/settings.ts";
 import { createSecretKeeper } from "./deploy/reporting.ts";
 import { runStages } from "./deploy/stage.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
-import { oneLine, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { oneLine, runMain, stopSignals } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { pause } from "../shared/platform/retry.ts";
 

@@ -2,7 +2,7 @@
 import process from "node:process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
+import { oneLine, parseOptions, runMain } from "../command-line/run-main.ts";
 import { BUDGET_HELP, BUDGET_OPTIONS, type Budgets, budgetSql, readBudgets } from "./budgets.ts";
 import { type App, readApp } from "./install/app.ts";
 import { applyChanges, type Changes } from "./install/apply-changes.ts";

@@ -1,4 +1,4 @@
-import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
 import { type CallDatabase, createCallDatabase } from "../shared/platform/call-database.ts";
 import { createLog, describeError } from "../shared/platform/log.ts";
 import { createDeliver } from "../supabase/functions/keyframe-deliver/create-worker.ts";

@@ -20,7 +20,7 @@ import {
 import { FUNCTION_NAMES } from "./function-arguments.ts";
 import { openDatabase } from "./open-database.ts";
 import { demoUserOf, loadStackKeys, type StackKeys } from "./stack-keys.ts";
-import type { Stage } from "./command-line.ts";
+import type { Stage } from "../../command-line/show-stages.ts";
 import type { StackOptions } from "./stack-settings.ts";
 
 /** A running stack. */

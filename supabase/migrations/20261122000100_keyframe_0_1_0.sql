@@ -293,7 +293,7 @@ create table keyframe_private.settings (
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. Of six or more, a process of the function api makes six at once, and its further ones wait (supabase/functions/api/rows/call-turns.ts).';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. Of six or more, a process of the function api makes six at once, and its further ones wait (shared/api/rows/call-turns.ts).';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -394,6 +394,16 @@ comment on function keyframe_private.require_client_may is 'Raises client_not_al
 
 -- Whose request it is, and whose row.
 
+-- For policies and what they call, none of which may raise: auth.uid() raises where the sub is no UUID, as in another service's sessions.
+create function keyframe_private.caller_id()
+returns uuid language plpgsql stable set search_path = '' as $$
+declare
+  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), auth.jwt() ->> 'sub');
+begin
+  return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
+end $$;
+comment on function keyframe_private.caller_id is 'The user whose token this is; null for a token without a user of this project''s Auth.';
+
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -477,7 +487,7 @@ comment on function keyframe_private.take_call is 'Gives this transaction one of
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
-  caller constant uuid := auth.uid();
+  caller constant uuid := keyframe_private.caller_id();
 begin
   if caller is null or coalesce(current_setting('request.method', true), '') = '' then
     return true;
@@ -882,7 +892,7 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin
-  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+  return array(select p.id from keyframe.projects p where p.owner_id = keyframe_private.caller_id() and p.deleted_at is not null);
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
@@ -9292,6 +9302,7 @@ from (values
 -- supabase/schemas/98_policies.sql
 
 -- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
+-- None may raise: Realtime reads the rows of many subscribers in one transaction, and what Storage lists is the app's too.
 
 -- <table>_all_client on every table that users read. Restrictive: it holds back OAuth clients also where a policy of the app's opens all rows.
 do $$
@@ -9310,37 +9321,37 @@ end $$;
 
 -- keyframe.films
 create policy films_select_owner on keyframe.films for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
-create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select auth.uid()));
+create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
 create policy films_update_owner on keyframe.films for update to authenticated
-  using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
+  using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
-create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select auth.uid()));
+create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
 create policy projects_select_owner on keyframe.projects for select to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null and (select keyframe_private.may_read()));
 comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
-create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select auth.uid()));
+create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null) with check (owner_id = (select auth.uid()));
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null);
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
 -- keyframe.elements
 create policy elements_select_owner on keyframe.elements for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy elements_select_owner on keyframe.elements is 'Users see their own rows.';
 
 -- keyframe.element_images
 create policy element_images_select_owner on keyframe.element_images for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy element_images_select_owner on keyframe.element_images is 'Users see their own rows.';
 
 -- keyframe.models
@@ -9353,45 +9364,45 @@ comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Ev
 
 -- keyframe.predictions
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+  using (owner_id = (select keyframe_private.caller_id()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     and (select keyframe_private.may_read()));
 comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
 -- A run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
-  with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
+  with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
 comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
 
 -- keyframe.webhook_endpoints
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
 
 -- keyframe.webhook_events
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
 
 -- keyframe.webhook_deliveries
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
 
 -- keyframe.webhook_attempts
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
 -- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
 -- and its metadata name its owner.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select auth.uid()::text));
+  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select keyframe_private.caller_id()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
+  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select keyframe_private.caller_id()::text));
 -- Restrictive, because a policy of the app's may open all buckets.
 create policy keyframe_files_insert_nobody on storage.objects as restrictive for insert to anon, authenticated
   with check (bucket_id not in ('projects', 'keyframe-outputs'));
@@ -9486,7 +9497,7 @@ to service_role;
 
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
-  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
+  keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text, keyframe_private.resource_of
 to authenticated;
 grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { parseOptions } from "../../local/stack/command-line.ts";
+import { parseOptions } from "../../command-line/run-main.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../../local/stack/function-arguments.ts";
 import { functionEnvironments } from "../../shared/platform/environment.ts";
 import { BUDGET_OPTIONS, type Budgets, readBudgets } from "../budgets.ts";

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { serviceFigures } from "../../../shared/contract/service.ts";
 import type { CallDatabase } from "../../../shared/platform/call-database.ts";
-import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
+import { problemsOf } from "../../../shared/api/runbook/problems.ts";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";

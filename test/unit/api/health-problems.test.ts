@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Blocker, LastKick, Part, ServiceFigures, WorkerFigures } from "../../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
-import { isOlder } from "../../../supabase/functions/api/routes/health.ts";
-import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
+import { isOlder } from "../../../shared/api/routes/health.ts";
+import { problemsOf } from "../../../shared/api/runbook/problems.ts";
 import { createTaskPlaces } from "../../../supabase/functions/keyframe-generate/tasks/task-places.ts";
 import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
 import { makeClock } from "../../support/worker-clock.ts";
