@@ -1,6 +1,6 @@
 import { within } from "../within.ts";
 import { log } from "./log.ts";
-import { type LiteOptions, openPool, type Pool } from "./open-pool.ts";
+import { EXPOSED_SCHEMAS, type LiteOptions, openPool, type Pool } from "./open-pool.ts";
 import { DatabaseUnavailable, requested } from "./platform-connection.ts";
 
 /** @supabase/lite on a pool that is replaced after a lost connection, as soon as Postgres answers again. */
@@ -64,6 +64,19 @@ export function createLite(options: LiteOptions) {
         throw new DatabaseUnavailable("Postgres went away");
       }
       return response;
+    },
+    /** As PostgREST reads its schema cache: false while an exposed schema does not exist, whichever is asked for. */
+    async hasExposedSchemas(): Promise<boolean> {
+      const { exposed } = await usablePool();
+      exposed.exist ??= query((sql) => sql`select from pg_namespace where nspname = any (${EXPOSED_SCHEMAS})`).then(
+        (found) => found.length === EXPOSED_SCHEMAS.length,
+      );
+      const exist = await exposed.exist.catch((error) => {
+        exposed.exist = undefined;
+        throw error;
+      });
+      if (!exist) exposed.exist = undefined;
+      return exist;
     },
     /** The bucket's limit in bytes; null when it has none or does not exist. */
     async fileSizeLimit(bucket: string): Promise<number | null> {

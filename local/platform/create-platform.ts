@@ -5,7 +5,7 @@ import { log } from "./log.ts";
 import { callMail, type Mail } from "./mail-page.ts";
 import type { LiteOptions } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
-import { allowAnyOrigin, identifyCaller, preflight, type Service, unavailable } from "./refusals.ts";
+import { allowAnyOrigin, identifyCaller, noSchemaCache, preflight, type Service, unavailable } from "./refusals.ts";
 import { createSessionTokens, publicKeySet, reissueTokens, type SigningKey } from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
@@ -63,6 +63,10 @@ export async function createPlatform(options: PlatformOptions) {
     if (service === "storage") {
       const store = () => callStorage(request, url, headers, lite, secret);
       return await (storageFaultFile === undefined ? store() : withStorageFault(storageFaultFile, request, store));
+    }
+    if (service === "rest" && !(await lite.hasExposedSchemas())) {
+      await body?.cancel();
+      return noSchemaCache();
     }
     const response = await lite.fetch(new Request(url, { method, headers, body }));
     return service === "auth" ? await reissueTokens(response, tokens) : response;

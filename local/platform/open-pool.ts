@@ -22,6 +22,8 @@ export interface Pool {
   connection: PlatformConnection;
   /** Aborted when a connection closes unexpectedly. */
   lost: AbortSignal;
+  /** Whether every exposed schema exists; undefined when that is not known, or has changed. */
+  exposed: { exist?: Promise<boolean> | undefined };
   /** Ends idle connections at once, the others after their requests or after `seconds`. */
   end(seconds: number): Promise<void>;
 }
@@ -47,8 +49,10 @@ export function openPool(options: LiteOptions): Pool {
   });
   const statements = createStatements();
   guardReservations(connection.driver, statements, loss.signal);
+  const exposed: Pool["exposed"] = {};
   const forgetSchema = () => {
     statements.forget();
+    exposed.exist = undefined;
     void connection.clearSchemaCache();
   };
   // Also when listening begins, because an earlier change sent no notification here.
@@ -57,7 +61,7 @@ export function openPool(options: LiteOptions): Pool {
     ending.abort();
     return connection.driver.end({ timeout: seconds });
   };
-  return { app: createApp(connection, options), connection, lost: loss.signal, end };
+  return { app: createApp(connection, options), connection, lost: loss.signal, exposed, end };
 }
 
 /** lite passes JSON values as text, which the driver would quote a second time. */
@@ -76,7 +80,7 @@ function jsonText(value: unknown): string {
 }
 
 /** As in supabase/config.toml. */
-const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
+export const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
 
 // lite's Storage is off by default.
 setExperimental("storage", true);

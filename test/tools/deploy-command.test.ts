@@ -294,6 +294,18 @@ describe("a later deployment", () => {
     expectNoSecretShown(said);
   });
 
+  test.each([
+    ["app,keyframe", "app,keyframe,keyframe_worker"],
+    ["keyframe_worker,keyframe", "keyframe_worker,keyframe"],
+  ])(
+    "a project that exposes %s and has another setting → then %s: public only where its owner exposes it",
+    async (before, after) => {
+      Object.assign(scene.platform.api, { db_schema: before, max_rows: 500 });
+      await scene.take([configStage]);
+      expect(scene.platform.api).toMatchObject({ db_schema: after, max_rows: 1000 });
+    },
+  );
+
   test("one function that is refused → which stage, what the platform said, and where to see which versions run", async () => {
     scene.platform.faults = {
       "POST /functions/deploy keyframe-deliver": { status: 413, body: { message: "bundle too large" } },

@@ -11,6 +11,19 @@ begin
   end if;
 end $$;
 
+-- A removal leaves these two (tools/install/remove.sql). Without cascade: what the app has put there since stops the migration.
+do $$
+declare
+  left_empty text;
+begin
+  for left_empty in
+    select n.nspname from pg_namespace n
+    where n.nspname in ('keyframe', 'keyframe_worker') and obj_description(n.oid, 'pg_namespace') like 'Left empty by the removal of Keyframe%'
+  loop
+    execute format('drop schema %I', left_empty);
+  end loop;
+end $$;
+
 -- pg_net, pg_cron and Vault may exist already under these schema names: the hosted platform preinstalls some of them.
 do $$
 begin
