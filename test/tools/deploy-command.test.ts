@@ -276,14 +276,19 @@ describe("a later deployment", () => {
     await scene.sql`update keyframe_private.settings set owner_day_micros = null`;
   });
 
-  test("after a lost job, one switched off, another address and a rotated kick secret → puts all right", async () => {
+  test("after a lost job, one switched off, and a rotated kick secret → puts all right; another project's address only when it is told that the database has moved", async () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
     const jobs = await jobNames();
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
     await scene.sql`update cron.job set active = false where jobname = 'keyframe-prune'`;
     await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'keyframe_kick_secret'`;
-    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'keyframe_functions_url'`;
-    const said = await scene.take([projectStage, databaseStage, extensionsStage, vaultStage, secretsStage]);
+    await scene.sql`select vault.update_secret(id, 'https://old.example.com/functions/v1') from vault.secrets where name = 'keyframe_functions_url'`;
+    const stages = [projectStage, databaseStage, extensionsStage, vaultStage, secretsStage];
+    await expect(scene.take(stages)).rejects.toThrow(
+      /works for https:\/\/old\.example\.com\. If it is a copy, .*npm run deploy -- --project \w+ --moved\./,
+    );
+    expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).not.toBe(rotated);
+    const said = await scene.take(stages, {}, { moved: true });
     expect(said).toContain("to set: KEYFRAME_KICK_SECRET\n");
     expect(await jobNames()).toEqual(jobs);
     expect((await vaultEntries()).map((entry) => entry.decrypted_secret)).toEqual([
