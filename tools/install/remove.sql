@@ -9,9 +9,13 @@ declare
   -- Objects of the app that may go, as the error below names them.
   allowed text[] := '{}';
   lost text[];
-  left_empty constant text[] := array(
-    select n.nspname from pg_catalog.pg_namespace n where n.nspname in ('keyframe', 'keyframe_worker') order by n.nspname);
   schema_name text;
+  mark constant text := 'Left empty by the removal of Keyframe. Drop it when the Data API no longer exposes it.';
+  -- Also when some of its schemas are lost.
+  is_here constant boolean := exists (
+    select from pg_catalog.pg_namespace n
+    where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private')
+      and pg_catalog.obj_description(n.oid, 'pg_namespace') is distinct from mark);
   -- By their whole names: the app may have jobs and secrets whose names begin like ours.
   our_jobs constant text[] := '{keyframe-sweep,keyframe-delete-parts,keyframe-merge-costs,keyframe-prune,keyframe-prune-references,keyframe-prune-rates,keyframe-prune-cron}';
   our_secrets constant text := '^keyframe_(functions_url|kick_secret|webhook_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$';
@@ -36,7 +40,7 @@ begin
   drop policy if exists keyframe_files_delete_nobody on storage.objects;
 
   -- The migrations may stand in the folder again behind this one, and refuse a database that has the buckets.
-  if to_regnamespace('keyframe_private') is not null then
+  if is_here then
     begin
       perform set_config('storage.allow_delete_query', 'true', true);
       delete from storage.buckets b where b.id in ('projects', 'keyframe-outputs')
@@ -71,9 +75,9 @@ begin
     having not bool_or(d.deptype = 'i') or d.classid = 'pg_catalog.pg_attrdef'::regclass;
 
   drop schema if exists keyframe, keyframe_worker, keyframe_private cascade;
-  foreach schema_name in array left_empty loop
+  foreach schema_name in array '{keyframe,keyframe_worker}'::text[] loop
     execute format('create schema %I', schema_name);
-    execute format('comment on schema %I is %L', schema_name, 'Left empty by the removal of Keyframe. Drop it when the Data API no longer exposes it.');
+    execute format('comment on schema %I is %L', schema_name, mark);
   end loop;
   if to_regclass('vault.secrets') is not null then
     delete from vault.secrets s where s.name ~ our_secrets;

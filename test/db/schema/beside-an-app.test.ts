@@ -264,7 +264,7 @@ test("the migrations once more → they take the place of the empty schemas; of 
   expect((await readEverything(sql)).map(withoutRights)).toEqual(withEmptySchemas(before.map(withoutRights)));
 });
 
-test("a job of ours that belongs to another role → not removed, with the statement; without pg_cron and Vault → removed", async () => {
+test("a job of ours that belongs to another role → not removed, with the statement; without an extension, or one of our schemas → removed", async () => {
   await sql`delete from supabase_migrations.schema_migrations`;
   await migrate();
   const [job] =
@@ -273,12 +273,15 @@ test("a job of ours that belongs to another role → not removed, with the state
     `its job keyframe-prune is of the role supabase_admin: as that role or a superuser, select cron.unschedule(${job?.jobid})`,
   );
   expect([...(await sql`select to_regnamespace('keyframe_private') is not null as there`)]).toEqual([{ there: true }]);
-  await rolledBack(sql, async (session) => {
-    await session`drop schema cron, vault cascade`;
-    await session`set local role postgres`;
-    await session.unsafe(await removal());
-    expect([...(await session`select to_regnamespace('keyframe_private') as there`)]).toEqual([{ there: null }]);
-  });
+  for (const lost of ["cron", "vault", "keyframe", "keyframe_worker", "keyframe_private", "net"]) {
+    await rolledBack(sql, async (session) => {
+      await session`update cron.job set username = 'postgres'`;
+      await session.unsafe(`drop schema ${lost} cascade`);
+      await session`set local role postgres`;
+      await session.unsafe(await removal());
+      expect([...(await session`select to_regnamespace('keyframe_private') as there`)]).toEqual([{ there: null }]);
+    });
+  }
   await sql`update cron.job set username = 'postgres' where jobname = 'keyframe-prune'`;
   await remove();
 });
@@ -294,6 +297,20 @@ test("what remove.sql names → every job and secret that Keyframe makes", async
     expect(secrets.length).toBeGreaterThan(0);
     for (const { name } of secrets) expect(name).toMatch(pattern);
   });
+});
+
+test("the history is lost → the migration says so, and how to write it again; a schema is lost → what to do", async () => {
+  await sql`delete from supabase_migrations.schema_migrations`;
+  await migrate();
+  await sql`delete from supabase_migrations.schema_migrations`;
+  await expect(migrate()).rejects.toThrow(
+    /the history of its migrations does not say so\. .*supabase migration repair <.*--status applied/,
+  );
+  await sql`drop schema keyframe_private cascade`;
+  await expect(migrate()).rejects.toThrow(
+    /The schema "keyframe(_worker)?", "keyframe(_worker)?" already exists\. .*remove\.sql/,
+  );
+  await remove();
 });
 
 test("a bucket of the app has one of our names → refused with its name and what to do, before anything is written", async () => {

@@ -42,7 +42,7 @@ async function claimed(report: object) {
 }
 
 test("a process of another project, or of none that the Vault names → it claims nothing and is no heartbeat; of this one, and functions → they claim", async () => {
-  await seedPrediction(db.sql, world, { status: "queued", lease_token: null, next_attempt_at: new Date() });
+  await seedPrediction(db.sql, world, { status: "queued" });
   await seedDeliveries(db.sql, await addEndpoint(db.sql, world.owner), 1);
   const refused = ["KEYAD", "KEYAD", 0];
   expect(await claimed({ isProcess: true, address: COPY })).toEqual(refused);
