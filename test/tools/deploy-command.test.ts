@@ -287,7 +287,7 @@ describe("a later deployment", () => {
     await scene.sql`update keyframe_private.settings set owner_day_micros = null`;
   });
 
-  test("after a lost job, one switched off, and a rotated kick secret → puts all right; another project's address only when it is told that the database has moved", async () => {
+  test("a lost job, one switched off, a rotated kick secret → put right; another project's address → only with --moved", async () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
     const jobs = await jobNames();
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;

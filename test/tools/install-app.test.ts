@@ -209,7 +209,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     expect(older).toMatchObject({ code: 1, said: expect.stringContaining("use a newer version of Keyframe") });
   });
 
-  test("remove → says which data go; with --yes, db push and what it says → the database as before; --migrations → the folder too", async () => {
+  test("remove → which data go; --yes, db push and what it says → the database as before; --migrations → the folder too", async () => {
     const had = await app.files();
     const refused = await app.install(["remove"]);
     expect(refused.said).not.toContain("deno.lock"); // Deno has made none

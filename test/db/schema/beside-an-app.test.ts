@@ -264,7 +264,7 @@ test("the migrations once more → they take the place of the empty schemas; of 
   expect((await readEverything(sql)).map(withoutRights)).toEqual(withEmptySchemas(before.map(withoutRights)));
 });
 
-test("a job of ours that belongs to another role → not removed, with the statement; without an extension, or one of our schemas → removed", async () => {
+test("a job of ours of another role → the statement, nothing removed; an extension or a schema of ours is lost → removed", async () => {
   await sql`delete from supabase_migrations.schema_migrations`;
   await migrate();
   const [job] =

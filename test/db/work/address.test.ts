@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import type postgres from "postgres";
 import { beforeEach, expect, test } from "vitest";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
@@ -41,7 +43,7 @@ async function claimed(report: object) {
   return found;
 }
 
-test("a process of another project, or of none that the Vault names → it claims nothing and is no heartbeat; of this one, and functions → they claim", async () => {
+test("a process of another project, or while the Vault names none → no claim, no heartbeat; this one's, and functions → claims", async () => {
   await seedPrediction(db.sql, world, { status: "queued" });
   await seedDeliveries(db.sql, await addEndpoint(db.sql, world.owner), 1);
   const refused = ["KEYAD", "KEYAD", 0];
@@ -52,14 +54,16 @@ test("a process of another project, or of none that the Vault names → it claim
   expect(await claimed({ isProcess: true, address: HERE })).toEqual(refused);
 });
 
-test("set_address, also where the Vault cannot decrypt what it has → that address; one that is none → refused", async () => {
+test("set_address as the page has it, also over what the Vault cannot decrypt → that address; one that is none → refused", async () => {
   expect(await addressOf(db.sql)).toBe(HERE);
+  const page = await Deno.readTextFile(join(PROJECT_ROOT, "docs/upgrade.md"));
+  const [statement = ""] = /^select keyframe_private\.set_address\(.*;$/m.exec(page) ?? [];
   for (const given of [COPY, `${COPY}/`, `${COPY}/functions/v1`]) {
     await rolledBack(db.sql, async (sql) => {
       await sql`update vault.secrets set secret = 'bm90IHJlYWRhYmxl' where name = 'keyframe_functions_url'`;
       expect(await addressOf(sql)).toBeNull();
       await sql`set local role postgres`;
-      await sql`select keyframe_private.set_address(${given})`;
+      await sql.unsafe(statement.replace("https://<ref>.supabase.co", given));
       expect(await addressOf(sql)).toBe(COPY);
     });
   }
