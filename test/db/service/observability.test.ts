@@ -515,7 +515,7 @@ test("each job → watched; one that does not run here → why, until scheduled 
   expect(await obstacles()).toEqual({});
 });
 
-test("a session that holds a snapshot → who, since when; a replication slot too; none below the limits", async () => {
+test("a session that holds a snapshot → who, and since when; one below the limits → none", async () => {
   const held = async (sql: postgres.Sql, limits: string) => {
     const [row] = await sql.unsafe<{ held: AllFigures["snapshots"] }[]>(
       `select keyframe_private.snapshot_figures(${limits}) as held`,
