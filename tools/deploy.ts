@@ -12,6 +12,7 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 
   --project REF   the 20 letters in the project's address, https://<ref>.supabase.co
   --dry-run       print what would change, and change nothing
+  --moved         the database was restored or copied from another project: let it work for this one (docs/upgrade.md)
   --without-mcp   leave out keyframe-mcp, by which agents use the API (docs/agents.md)
   ${BUDGET_HELP}
 

@@ -1,6 +1,6 @@
 import { within } from "../within.ts";
 import { log } from "./log.ts";
-import { isExposed, type LiteOptions, openPool, type Pool } from "./open-pool.ts";
+import { EXPOSED_SCHEMAS, isExposed, type LiteOptions, openPool, type Pool } from "./open-pool.ts";
 import { DatabaseUnavailable, type RestRequest, requested } from "./platform-connection.ts";
 import type { RestFunction } from "./rest/function-call.ts";
 
@@ -90,6 +90,19 @@ export function createLite(options: LiteOptions) {
     async hasRole(name: string): Promise<boolean> {
       const rows = await query((sql) => sql`select from pg_roles where rolname = ${name}`);
       return rows.length > 0;
+    },
+    /** As PostgREST reads its schema cache: false while an exposed schema does not exist, whichever is asked for. */
+    async hasExposedSchemas(): Promise<boolean> {
+      const { exposed } = await usablePool();
+      exposed.exist ??= query((sql) => sql`select from pg_namespace where nspname = any (${EXPOSED_SCHEMAS})`).then(
+        (found) => found.length === EXPOSED_SCHEMAS.length,
+      );
+      const exist = await exposed.exist.catch((error) => {
+        exposed.exist = undefined;
+        throw error;
+      });
+      if (!exist) exposed.exist = undefined;
+      return exist;
     },
     /** The bucket's limit in bytes; null when it has none or does not exist. */
     async fileSizeLimit(bucket: string): Promise<number | null> {

@@ -5,7 +5,7 @@ import { log } from "./log.ts";
 import { callMail, type Mail } from "./mail-page.ts";
 import type { LiteOptions } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
-import { allowAnyOrigin, identifyCaller, preflight, type Service, unavailable } from "./refusals.ts";
+import { allowAnyOrigin, identifyCaller, noSchemaCache, preflight, type Service, unavailable } from "./refusals.ts";
 import { callRest } from "./rest-route.ts";
 import { createSessionTokens, publicKeySet, reissueTokens, type SigningKey } from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
@@ -61,7 +61,11 @@ export async function createPlatform(options: PlatformOptions) {
       await body?.cancel();
       return caller;
     }
-    if (service === "rest") return await callRest(request, url, headers, caller, lite);
+    if (service === "rest") {
+      if (await lite.hasExposedSchemas()) return await callRest(request, url, headers, caller, lite);
+      await body?.cancel();
+      return noSchemaCache();
+    }
     if (service === "storage") {
       const store = () => callStorage(request, url, headers, lite, secret);
       return await (storageFaultFile === undefined ? store() : withStorageFault(storageFaultFile, request, store));

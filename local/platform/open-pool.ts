@@ -25,6 +25,8 @@ export interface Pool {
   connection: PlatformConnection;
   /** Aborted when a connection closes unexpectedly. */
   lost: AbortSignal;
+  /** Whether every exposed schema exists; undefined when that is not known, or has changed. */
+  exposed: { exist?: Promise<boolean> | undefined };
   /** Ends idle connections at once, the others after their requests or after `seconds`. */
   end(seconds: number): Promise<void>;
 }
@@ -50,8 +52,10 @@ export function openPool(options: LiteOptions): Pool {
   });
   const statements = createStatements();
   guardReservations(connection.driver, statements, loss.signal, options.acquisitionMs ?? ACQUISITION_MS);
+  const exposed: Pool["exposed"] = {};
   const forgetSchema = () => {
     statements.forget();
+    exposed.exist = undefined;
     void connection.clearSchemaCache();
   };
   const reload = (what: string) => (what === "reload config" ? connection.forgetRoleSettings() : forgetSchema());
@@ -61,7 +65,7 @@ export function openPool(options: LiteOptions): Pool {
     ending.abort();
     return connection.driver.end({ timeout: seconds });
   };
-  return { app: createApp(connection, options), connection, lost: loss.signal, end };
+  return { app: createApp(connection, options), connection, lost: loss.signal, exposed, end };
 }
 
 /** lite passes JSON values as text, which the driver would quote a second time. */
@@ -95,7 +99,7 @@ function jsonText(value: unknown): string {
 }
 
 /** As in supabase/config.toml. */
-const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
+export const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
 export const isExposed = (schema: string): boolean => EXPOSED_SCHEMAS.includes(schema);
 
 declare global {

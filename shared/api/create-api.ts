@@ -61,6 +61,7 @@ export function createApi(
     verifyServer: createServerVerifier(secretKey),
     // Loaded when an endpoint is registered, because loading it takes a fifth of the function's start.
     refuseUrl: async (url) => (await import("../webhooks/check-url.ts")).checkUrl(url, { allowLocal }),
+    platformUrl: supabaseUrl,
     openApi: createDocumentText(`${clientUrl}/functions/v1`),
     now,
     elapsed,

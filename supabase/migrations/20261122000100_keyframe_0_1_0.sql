@@ -4,14 +4,33 @@
 
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- Keyframe never changes what an app has made: a bucket of the app with one of our names stops the migration before anything is written.
+-- A removal leaves these two (tools/install/remove.sql). Without cascade: what the app has put there since stops the migration.
 do $$
 declare
-  taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+  left_empty text;
 begin
-  if taken is not null then
-    -- All in the message: the Supabase CLI prints no hint.
-    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', taken;
+  for left_empty in
+    select n.nspname from pg_namespace n
+    where n.nspname in ('keyframe', 'keyframe_worker') and obj_description(n.oid, 'pg_namespace') like 'Left empty by the removal of Keyframe%'
+  loop
+    execute format('drop schema %I', left_empty);
+  end loop;
+end $$;
+
+-- Keyframe never changes what is there: a schema or a bucket with one of our names stops the migration before anything is written. All is
+-- in the message: the Supabase CLI prints no hint.
+do $$
+declare
+  schemas text := (
+    select string_agg(format('"%s"', n.nspname), ', ') from pg_namespace n where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private'));
+  buckets text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+begin
+  if to_regclass('keyframe_private.installation') is not null then
+    raise exception 'Keyframe is in this database already, and the history of its migrations does not say so. Write it again: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
+  elsif schemas is not null then
+    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If it is left of a Keyframe that has lost another of its schemas, restore a backup, or empty it by tools/install/remove.sql (docs/deploy.md).', schemas;
+  elsif buckets is not null then
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', buckets;
   end if;
 end $$;
 
@@ -4658,9 +4677,43 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open, of}]}, how much it can do at once, does, and what slow work waits for, with how much of that kind it can do at once; isProcess, whether it is a process of npm run worker and not a function.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open, of}]}, how much it can do at once, does, and what slow work waits for, with how much of that kind it can do at once; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
--- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
+-- After a restore under another key the Vault's entries cannot be decrypted.
+create function keyframe_private.read_secret(secret_name text)
+returns text language plpgsql stable set search_path = '' as $$
+begin
+  return (select v.decrypted_secret from vault.decrypted_secrets v where v.name = secret_name);
+exception when others then
+  return null;
+end $$;
+comment on function keyframe_private.read_secret is 'A secret of the Vault; null when it is missing or cannot be decrypted.';
+
+-- A copy of this database, such as a restored dump, has the address of its original: its kicks go there, and worker processes beside it are
+-- refused. It submits and sends nothing until set_address.
+create function keyframe_private.address()
+returns text language sql stable set search_path = '' as $$
+  select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
+$$;
+comment on function keyframe_private.address is 'The address of the project that this database works for, by its Vault; null when that does not say.';
+
+create function keyframe_private.set_address(address text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
+begin
+  if base !~ '^https?://[^\s/]+' then
+    raise exception 'An address is such as https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
+  end if;
+  if base is distinct from keyframe_private.address() then
+    delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
+    perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
+  end if;
+end $$;
+comment on function keyframe_private.set_address is 'Says that this database works for the project at this address, as after it was moved or copied: kicks go there from then on.';
+
+-- Skips rows that another claim has locked: that records the same. It fails the claim of a process of another project, and no other: without a
+-- heartbeat the sweep kicks. Functions work for who kicks them.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -4668,6 +4721,9 @@ declare
   next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
     else '-infinity' end;
 begin
+  if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
+    raise exception 'This database works for another project than %.', report ->> 'address' using errcode = 'KEYAD';
+  end if;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
@@ -4687,24 +4743,25 @@ begin
     select k.id from keyframe_private.kicks k
     where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
       and k.error is null limit 1000 for update skip locked));
-exception when others or assert_failure then
-  raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
+exception
+  when sqlstate 'KEYAD' then
+    raise;
+  when others or assert_failure then
+    raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
-  base_url text;
-  secret text;
+  base_url constant text := keyframe_private.read_secret('keyframe_functions_url');
+  secret constant text := keyframe_private.read_secret('keyframe_kick_secret');
   kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
   signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
   signature text;
 begin
-  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
-  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
   if base_url is null or secret is null then
-    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.';
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it.';
   end if;
   signature := encode(
     keyframe_private.hmac_sha256(
@@ -7914,26 +7971,65 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
     ('keyframe-prune-cron', '17 * * * *',
       'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''', interval '3 hours')
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
 $$;
 comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
 
--- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off.
+-- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
+-- database keeps entries of the former one. Two entries of one name have two roles.
+create function keyframe_private.scheduled_jobs()
+returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
+language sql stable set search_path = '' as $$
+  select w.name, coalesce(c.schedule, w.schedule), w.command, w.late_after, c.jobid, o.owner,
+    case
+      when c.jobid is null then 'missing'
+      when c.username <> o.owner then format('as entry %s of the role %s, not of %s', c.jobid, c.username, o.owner)
+      when not c.active then 'switched off'
+      when c.command <> w.command then 'with another command'
+      when c.database <> current_database() then format('in the database %s, not in %s', c.database, current_database())
+      when coalesce(current_setting('cron.use_background_workers', true), 'off') <> 'on'
+          and (c.nodename, c.nodeport) <> (coalesce(nullif(current_setting('cron.host', true), ''), 'localhost'), current_setting('port')::integer)
+        then format('at the server %s:%s, not at this one', c.nodename, c.nodeport)
+    end
+  from keyframe_private.jobs() w
+  cross join (
+    select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
+  left join cron.job c on c.jobname = w.name
+$$;
+comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
+
+-- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
+-- current role: that of the migrations, also when a superuser calls.
 create function keyframe_private.schedule_jobs()
-returns void language plpgsql volatile set search_path = '' as $$
+returns text[] language plpgsql volatile set search_path = '' as $$
 declare
-  job record;
+  caller constant text := current_setting('role');
+  entries constant jsonb := (select jsonb_agg(to_jsonb(j)) from keyframe_private.scheduled_jobs() j);
+  kept text[] := '{}';
+  entry record;
 begin
-  for job in
-    select j.name, j.command, coalesce(c.schedule, j.schedule) as schedule, c.jobid
-    from keyframe_private.jobs() j left join cron.job c on c.jobname = j.name
-    where c.jobid is null or not c.active or c.command <> j.command
+  for entry in
+    select e.* from jsonb_to_recordset(entries) as e (name text, jobid bigint, obstacle text) where e.obstacle is not null and e.jobid is not null
   loop
-    perform cron.unschedule(job.jobid); -- nothing for null
-    perform cron.schedule(job.name, job.schedule, job.command);
+    begin
+      perform cron.unschedule(entry.jobid);
+    exception when others then
+      kept := kept || format('%s is there %s: as that role or a superuser, select cron.unschedule(%s);', entry.name, entry.obstacle, entry.jobid);
+    end;
   end loop;
+  for entry in
+    select distinct on (e.name) e.* from jsonb_to_recordset(entries) as e (name text, schedule text, command text, role text, obstacle text)
+    order by e.name, e.obstacle is not null
+  loop
+    if entry.obstacle is not null then
+      perform set_config('role', entry.role, true);
+      perform cron.schedule(entry.name, entry.schedule, entry.command);
+      perform set_config('role', caller, true);
+    end if;
+  end loop;
+  return kept;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing, switched off or of another command.';
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
 
 select keyframe_private.schedule_jobs();
 
@@ -7983,12 +8079,13 @@ begin
   return jsonb_build_object(
     'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
     'now', keyframe_private.wire_time(clock_timestamp()),
+    'address', keyframe_private.address(),
     'version', versions[1],
     'outdated', case
       when process_version = any (versions[:2]) then null
       when process_version = any (versions) then 'process' else 'database' end);
 end $$;
-comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; version; outdated: process or database, null when they fit }.';
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
 
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
@@ -8014,7 +8111,7 @@ begin
       ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
       ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
-      ('costs', 'cost_figures')
+      ('costs', 'cost_figures'), ('snapshots', 'snapshot_figures')
     ) p (name, function_name)
   loop
     value := null;
@@ -8388,6 +8485,32 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
+-- They lock nothing: health would be well while tables grow and each claim reads more dead rows. A standby with hot_standby_feedback holds
+-- by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions count.
+create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
+returns jsonb language sql volatile set search_path = '' as $$
+  select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
+  from (
+    select h.kind, h.name, h.role, keyframe_private.seconds_since(h.since) as seconds, h.transactions
+    from (
+      select case a.backend_type when 'walsender' then 'standby' else 'session' end as kind,
+        case a.backend_type when 'walsender' then a.application_name else a.pid::text end as name, a.usename::text as role,
+        case when a.backend_type <> 'walsender' then a.xact_start end as since, age(a.backend_xmin) as transactions
+      from pg_catalog.pg_stat_activity a
+      where a.backend_xmin is not null and a.backend_type <> 'autovacuum worker' and a.pid <> pg_backend_pid()
+        and (a.datname = current_database() or a.backend_type = 'walsender')
+      union all
+      select 'prepared', p.gid, p.owner::text, p.prepared, age(p.transaction)
+      from pg_catalog.pg_prepared_xacts p where p.database = current_database()
+      union all
+      select 'slot', r.slot_name::text, null, case when not r.active then (to_jsonb(r) ->> 'inactive_since')::timestamptz end,
+        greatest(age(r.xmin), age(r.catalog_xmin))
+      from pg_catalog.pg_replication_slots r where coalesce(r.xmin, r.catalog_xmin) is not null) h
+    where h.since < clock_timestamp() - held_for or h.transactions > transactions_held
+    order by h.transactions desc limit 3) s
+$$;
+comment on function keyframe_private.snapshot_figures is 'What has kept dead rows from being removed for long: sessions, prepared transactions, replication slots, standbys; at most three.';
+
 -- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
 -- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
 create function keyframe_private.call_figures()
@@ -8460,14 +8583,18 @@ returns jsonb language sql stable set search_path = '' as $$
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
-    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active and j.command = w.command),
+    'scheduled', w.scheduled,
+    'obstacle', w.obstacle,
     'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
     'failures', coalesce(r.failures, 0),
     'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
     'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
       and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
-  from keyframe_private.jobs() w left join ran r on r.jobname = w.name
+  from (
+    select j.name, j.late_after, bool_or(j.obstacle is null) as scheduled, min(j.obstacle) as obstacle
+    from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
+  left join ran r on r.jobname = w.name
 $$;
 comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
@@ -8479,7 +8606,8 @@ returns jsonb language sql stable set search_path = '' as $$
     'hasSettings', exists (select from keyframe_private.settings),
     'missingSecrets', (
       select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
-      where not exists (select from vault.secrets v where v.name = n.name)),
+      where keyframe_private.read_secret(n.name) is null),
+    'address', keyframe_private.address(),
     'clockBackSeconds', (
       select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
       from (
@@ -8488,7 +8616,7 @@ returns jsonb language sql stable set search_path = '' as $$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $$;
-comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes forward.';
+comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';
 
 -- supabase/schemas/80_service/40_admin_views.sql
 

@@ -140,6 +140,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
   test("add, db push, functions deploy → ours beside the app's, which stay as they were", async () => {
     const { code, said } = await app.install(["add"]);
     expect([code, said]).toEqual([0, expect.stringContaining("supabase db push")]);
+    expect(said).toContain("before the next supabase start: supabase db start && supabase migration up");
     const files = await app.files();
     for (const [path, text] of before) {
       if (path !== "supabase/config.toml") expect([path, files.get(path)]).toEqual([path, text]);
@@ -206,14 +207,16 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     expect(older).toMatchObject({ code: 1, said: expect.stringContaining("use a newer version of Keyframe") });
   });
 
-  test("remove → says which data go; with --yes and db push → the database as before; --migrations → the folder too", async () => {
+  test("remove → which data go; --yes, db push and what it says → the database as before; --migrations → the folder too", async () => {
     const had = await app.files();
     const refused = await app.install(["remove"]);
     expect(refused.said).not.toContain("deno.lock"); // Deno has made none
     const named = expect.stringMatching(/projects, predictions.*run the command again with --yes/s);
     expect([refused, await app.files()]).toEqual([{ code: 1, said: named }, had]);
     await scene.sql`delete from auth.users`;
-    expect(await app.install(["remove", "--yes"], newer)).toMatchObject({ code: 0 });
+    const removed = await app.install(["remove", "--yes"], newer);
+    const next = /db push.*functions delete api.*out of the exposed schemas.*PGRST106.*(drop schema [^;]*)/s;
+    expect(removed).toEqual({ code: 0, said: expect.stringMatching(next) });
     const migrations = /^supabase\/migrations\/\d+_keyframe_/;
     const kept = [...(await app.files())].filter(([path]) => !migrations.test(path));
     expect(new Map(kept)).toEqual(before);
@@ -225,6 +228,8 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     );
     expect(await app.install(["remove", "--yes", "--drop", "view cinema.titles"])).toMatchObject({ code: 0 });
     await push(app);
+    const [, drop = ""] = next.exec(removed.said) ?? [];
+    await scene.sql.unsafe(drop);
     expect(await everything()).toEqual(database);
 
     const { code, said } = await app.install(["remove", "--migrations"], newer);

@@ -28,6 +28,7 @@ export type Deps = HoldClock & {
   verifyProject: ProjectVerifier;
   /** For requests with Keyframe-User. */
   verifyServer: ServerVerifier;
+  platformUrl: string;
   /** A sentence that says why this URL may not receive webhooks; null when it may. */
   refuseUrl: (url: string) => Promise<string | null>;
   /** The text of openapi.json; `mount` is the path prefix of the function (app.ts). */

@@ -28,7 +28,7 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
     throw schemaOutdated({ from: "database", operation: "health", has: schemaVersion, needs: SCHEMA_VERSION });
   }
   if (figures === undefined) return { data: { status: "ok", database: "ok", schemaVersion } };
-  const problems = problemsOf(figures, answer.writes);
+  const problems = problemsOf(figures, answer.writes, deps.platformUrl);
   const status = problems.length === 0 ? "ok" : "degraded";
   return { data: { status, database: "ok", schemaVersion, problems, notices: noticesOf(figures), figures } };
 };

@@ -40,7 +40,7 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
   const missing = settings?.missingSecrets ?? [];
   if (missing.length > 0) {
     problems.push(
-      `The Vault lacks ${missing.join(" and ")}: workers get no kicks. Deploy again: that fills the Vault.`,
+      `The Vault lacks ${missing.join(" and ")}, or cannot decrypt it, as after a restore under another key: workers get no kicks. Deploy again, which fills the Vault, or delete the entry and write it (docs/going-live.md).`,
     );
   }
   if (settings?.clockBackSeconds) {
@@ -109,7 +109,7 @@ function callProblems({ slow, slowest, slowestSeconds, owners }: Part<"calls">):
   );
   if (slow >= MANY_SLOW_CALLS) {
     problems.push(
-      `${slow} database calls have run for over 2 s, the longest for ${Math.round(slowestSeconds ?? 0)} s, most of them ${slowest}: they take the connections that other users need. application_name in pg_stat_activity has the owner of each. Lower that user's rate (keyframe_private.rate_limits), or how long a call may take: alter role authenticated set statement_timeout = '5s'.`,
+      `${slow} database calls have run for over 2 s, the longest for ${Math.round(slowestSeconds ?? 0)} s, most of them ${slowest}: they take the connections that other users need. application_name in pg_stat_activity has the owner of each. Lower that user's rate (keyframe_private.rate_limits), or how long a call may take: alter role authenticated set statement_timeout = '5s'; notify pgrst, 'reload config'.`,
     );
   }
   return problems;

@@ -10,14 +10,27 @@ const isUnsent = ({ oldestUnsentSeconds }: Part<"kicks">) =>
   oldestUnsentSeconds !== null && oldestUnsentSeconds >= SOON_SECONDS;
 
 /** Kicks that do not wake a worker. */
-export function kickProblems({ kicks, lastKicks, workers }: ServiceFigures): string[] {
+export function kickProblems(
+  { kicks, lastKicks, workers, settings }: ServiceFigures,
+  platformUrl: string | undefined,
+): string[] {
   if (lastKicks === null || workers === null) return [];
-  return (["generate", "deliver"] as const).flatMap((name) => {
+  const address = settings?.address ?? platformUrl;
+  const isElsewhere = platformUrl !== undefined && address !== platformUrl;
+  const problems = (["generate", "deliver"] as const).flatMap((name) => {
     // A worker is not to blame for a kick that was not sent.
     const isWaiting = kicks !== null && isUnsent(kicks) && lastKicks[name].outcome === "unanswered";
     const works = isWaiting || kickWorks(lastKicks[name], workers[name]) !== false;
-    return works ? [] : [kickProblem(name, lastKicks[name], workers[name]) + processRemedy(name, workers[name])];
+    if (works) return [];
+    const { outcome } = lastKicks[name];
+    if (isElsewhere && (outcome === "accepted" || outcome === "unanswered")) {
+      return [
+        `Kicks go to ${address}, and this is ${platformUrl}: the database is a copy, or has moved, and nothing is submitted or sent here. The other project may still run, and what waits in both would be paid and sent twice: see "Restore a backup" in docs/upgrade.md. To let it work here: select keyframe_private.set_address('${platformUrl}').`,
+      ];
+    }
+    return [kickProblem(name, lastKicks[name], workers[name]) + processRemedy(name, workers[name])];
   });
+  return [...new Set(problems)];
 }
 
 /** Kicks that pg_net does not send. */
@@ -47,7 +60,7 @@ function kickProblem(name: string, { outcome, status, error }: LastKick, { oldes
   const why = (error ?? "unknown reason").replace(/\.$/, "");
   switch (outcome) {
     case "not_made":
-      return `No kick to ${name} could be made (${why}). Deploy again: that fills the Vault.`;
+      return `No kick to ${name} could be made (${why}). Deploy again, which fills the Vault, or write it (docs/going-live.md).`;
     case "accepted":
     case "unanswered":
       return `${name} has not claimed work since a kick ${Math.round(oldestKickSeconds ?? 0)} s ago: its log says why (call_failed).`;

@@ -106,7 +106,7 @@ const nameOf = (job: string): string => `keyframe-${job}`;
 /** The jobs of pg_cron that are not there, that fail, or that do not run. */
 export function jobProblems({ jobs }: ServiceFigures): string[] {
   const all = Object.entries(jobs ?? {});
-  const off = all.filter(([, { scheduled }]) => !scheduled).map(([job]) => nameOf(job));
+  const wrong = all.filter(([, { scheduled, obstacle }]) => !scheduled || obstacle !== null);
   const late = all.filter(([, { scheduled, isLate }]) => scheduled && isLate);
   const silent = late.filter(([, { lastError }]) => lastError === null);
   const problems = late.flatMap(([job, { lastError }]) =>
@@ -116,9 +116,10 @@ export function jobProblems({ jobs }: ServiceFigures): string[] {
           `The job ${nameOf(job)} fails: ${lastError.replace(/\.$/, "")}. Change what its error names. cron.job_run_details has all its runs (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on).`,
         ],
   );
-  if (off.length > 0) {
+  if (wrong.length > 0) {
+    const each = wrong.map(([job, { obstacle }]) => `${nameOf(job)} (${obstacle ?? "unknown"})`);
     problems.unshift(
-      `pg_cron does not have the jobs ${off.join(", ")}, or they are switched off or have another command: deploy again, or select keyframe_private.schedule_jobs().`,
+      `Entries of pg_cron are not as they should be: ${each.join(", ")}. Deploy again, or select keyframe_private.schedule_jobs(), which returns what only another role may take out.`,
     );
   }
   if (silent.length > 0) {

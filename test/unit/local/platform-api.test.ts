@@ -164,6 +164,17 @@ describe("REST", () => {
     await platform.migrate`create function public.changing(n int) returns jsonb language sql as 'select jsonb_build_object(''n'', n)'`;
     await expect.poll(ask).toEqual([[{ id: 1, title: "new" }], { n: 7 }]);
   });
+
+  test("an exposed schema is dropped → every request is 503 PGRST002, public's too, until it exists again", async () => {
+    const ask = async () => {
+      const answer = await rest("left_open", { apikey: SECRET_KEY });
+      return [answer.status, (await answer.json()).code];
+    };
+    await platform.migrate`drop schema keyframe_worker`;
+    await expect.poll(ask).toEqual([503, "PGRST002"]);
+    await platform.migrate`create schema keyframe_worker`;
+    await expect.poll(ask).toEqual([200, undefined]);
+  });
 });
 
 test("a function that does not run → 503 BOOT_ERROR, one that there is not → 404, as hosted", async () => {

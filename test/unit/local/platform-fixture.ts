@@ -38,6 +38,8 @@ export async function startTestPlatform(acquisitionMs?: number): Promise<TestPla
   address.username = "postgres";
   address.password = "migrations";
   const migrate = connect(address.href);
+  await migrate`create schema keyframe`;
+  await migrate`create schema keyframe_worker`;
 
   const signingKey = await generateSigningKey();
   const platform = Promise.withResolvers<Awaited<ReturnType<typeof createPlatform>>>();

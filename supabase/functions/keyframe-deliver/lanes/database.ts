@@ -31,7 +31,14 @@ export type ExchangeArguments = {
   /** After a call that ran out of time: finds the row that takes the time, and sets it aside. */
   one_by_one: boolean;
   /** For GET /api/health?deep=1. */
-  report: { callMs: number; openRequests: number; slowRequests: number; places: PlacesReport; isProcess: boolean };
+  report: {
+    callMs: number;
+    openRequests: number;
+    slowRequests: number;
+    places: PlacesReport;
+    isProcess: boolean;
+    address: string | undefined;
+  };
 };
 
 const claimedEndpoint = z.object({

@@ -46,11 +46,11 @@ type LanesSettings = {
   attempt(delivery: Delivery): Promise<AttemptResult>;
   log: Log;
   clock: Clock;
-  isProcess?: boolean;
+  address?: string | undefined;
 };
 
 /** The lanes that this process leases, as the queue of its worker. places.ts limits the open requests. */
-export function createLanes({ exchange, attempt, log, clock, isProcess = false }: LanesSettings) {
+export function createLanes({ exchange, attempt, log, clock, address }: LanesSettings) {
   const places = createPlaces({
     places: DELIVER_LIMITS.maxOpen - RESERVE,
     reserve: RESERVE,
@@ -93,7 +93,7 @@ export function createLanes({ exchange, attempt, log, clock, isProcess = false }
       one_by_one: hasFailed,
       report: {
         ...{ callMs: Math.round(callMs), openRequests: open, slowRequests: slow },
-        ...{ places: places.report(), isProcess },
+        ...{ places: places.report(), isProcess: address !== undefined, address },
       },
     });
     settle(unrecorded);

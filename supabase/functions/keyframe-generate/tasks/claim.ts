@@ -22,7 +22,7 @@ const tookTooLong = (error: unknown) => error instanceof DatabaseError && (error
  * Leases due tasks, at most `places` and as `room` says; without places it is a heartbeat only. With nothing due it may wait up to
  * waitMs. `load`: what health says of the places. `asides`: rows that could not be leased.
  */
-export function createClaim(call: CallDatabase, isProcess = false) {
+export function createClaim(call: CallDatabase, address?: string) {
   const size = createCallSize(1 / CLAIM_AT_ONCE);
   return async (
     places: number,
@@ -35,7 +35,7 @@ export function createClaim(call: CallDatabase, isProcess = false) {
     const max_rows = Math.min(places, size.of(CLAIM_AT_ONCE));
     const one_by_one = size.isReduced();
     const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms, one_by_one };
-    const report = { callMs: Math.round(callMs), places: load, isProcess };
+    const report = { callMs: Math.round(callMs), places: load, isProcess: address !== undefined, address };
     const answer = await call("claim_predictions", { ...limits, report, room: room(max_rows) }).catch((error) => {
       if (tookTooLong(error)) size.failed();
       throw error;
