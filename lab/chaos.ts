@@ -1,5 +1,5 @@
 import { removeData } from "../local/stack/data-folder.ts";
-import { parseOptions, readNumber, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, readNumber, runMain, stopSignals } from "../command-line/run-main.ts";
 import { readWorkers } from "../local/stack/stack-settings.ts";
 import { SCENARIO_NAMES } from "./chaos/scenarios.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { parseOptions, runMain, showStages, stopSignals, write } from "./stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
+import { showStages, write } from "../command-line/show-stages.ts";
 import { type Stack, startStack } from "./stack/start-stack.ts";
 import { readStackOptions, STACK_OPTIONS, type StackOptions } from "./stack/stack-settings.ts";
 

@@ -1,16 +1,8 @@
 import { findStack } from "./demo/find-stack.ts";
 import type { DemoOptions } from "./demo/make-shot.ts";
 import { runDemo } from "./demo/run-demo.ts";
-import {
-  oneLine,
-  parseOptions,
-  readNumber,
-  runMain,
-  showStages,
-  type Stage,
-  stopSignals,
-  write,
-} from "../local/stack/command-line.ts";
+import { oneLine, parseOptions, readNumber, runMain, stopSignals } from "../command-line/run-main.ts";
+import { showStages, type Stage, write } from "../command-line/show-stages.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { readStackOptions, STACK_OPTIONS, type StackOptions } from "../local/stack/stack-settings.ts";
 

@@ -4,7 +4,7 @@ import { readDeployArguments, readDeploySettings } from "./deploy/settings.ts";
 import { createSecretKeeper } from "./deploy/reporting.ts";
 import { runStages } from "./deploy/stage.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
-import { oneLine, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { oneLine, runMain, stopSignals } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { pause } from "../shared/platform/retry.ts";
 
@@ -12,6 +12,7 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 
   --project REF   the 20 letters in the project's address, https://<ref>.supabase.co
   --dry-run       print what would change, and change nothing
+  --moved         the database was restored or copied from another project: let it work for this one (docs/upgrade.md)
   --without-mcp   leave out keyframe-mcp, by which agents use the API (docs/agents.md)
   ${BUDGET_HELP}
 

@@ -2,7 +2,7 @@
 import process from "node:process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
+import { oneLine, parseOptions, runMain } from "../command-line/run-main.ts";
 import { BUDGET_HELP, BUDGET_OPTIONS, type Budgets, budgetSql, readBudgets } from "./budgets.ts";
 import { type App, readApp } from "./install/app.ts";
 import { applyChanges, type Changes } from "./install/apply-changes.ts";
@@ -29,11 +29,20 @@ See docs/install.md.`;
 
 const WHAT_GOES = `With its migration, the database loses everything of Keyframe: projects, predictions and their history, webhook endpoints with
 their secrets, events and deliveries, models and settings. The buckets projects and keyframe-outputs go if they are empty. The films'
-files stay in them until you empty and delete them in Studio (Storage).`;
+files stay in them until you empty and delete them in Studio (Storage). The schemas keyframe and keyframe_worker stay, empty: while the
+Data API exposes a schema that does not exist, it answers every request of your app with 503 (PGRST002).`;
+
+const nextAfterRemove = (api: string) => `Next, in this order (docs/install.md):
+  supabase db push --remote && supabase functions delete ${api} --remote     and the other four
+Then take keyframe and keyframe_worker out of the exposed schemas (dashboard: Project settings, Data API). Once the Data API answers
+PGRST106 for each of them, they can go:
+  drop schema keyframe, keyframe_worker;`;
 
 const NEXT_AFTER_ADD = `Next, with Supabase CLI 3 (docs/install.md has the secrets):
   supabase db push --remote && supabase functions deploy --remote
-Then add keyframe and keyframe_worker to the exposed schemas (dashboard: Project settings, Data API).`;
+Then add keyframe and keyframe_worker to the exposed schemas (dashboard: Project settings, Data API).
+On your machine, before the next supabase start: supabase db start && supabase migration up
+Without the migration that start fails: config.toml exposes schemas that the database does not have yet.`;
 
 async function main(): Promise<number> {
   const { values: given, positionals } = parseOptions({
@@ -137,6 +146,7 @@ async function remove(source: Source, app: App, options: Options): Promise<void>
   if (app.record === undefined) console.log("A removal is there already. Continue only if no database has it.");
   await carryOut(app, changes, isDryRun || !yes);
   if (!isDryRun && !yes) throw new InstallError("Nothing was changed: run the command again with --yes.");
+  if (!isDryRun) console.log(nextAfterRemove(app.record?.functionName ?? "api"));
 }
 
 async function carryOut(app: App, changes: Changes, isDryRun: boolean): Promise<void> {

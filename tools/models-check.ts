@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
 import { httpUrl, readEnvironment, supabaseSecretKeys } from "../shared/platform/environment.ts";
 import { fetchUntil, rowsFromMigrations, rowsFromProject } from "./models-check/read-rows.ts";
 import { report, runCheck } from "./models-check/run-check.ts";

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { build } from "vite";
-import { parseOptions, runMain } from "../local/stack/command-line.ts";
+import { parseOptions, runMain } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { listFiles, readSource } from "./install/source.ts";
 

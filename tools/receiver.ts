@@ -1,4 +1,4 @@
-import { parseOptions, readNumber, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, readNumber, runMain, stopSignals } from "../command-line/run-main.ts";
 import { describeEvent, describeRefusal } from "./receiver/describe-event.ts";
 import { startReceiver } from "./receiver/start-receiver.ts";
 

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
+import { oneLine, parseOptions, runMain } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 import { readVersion, versionMigration } from "./version-migration.ts";

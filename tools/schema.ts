@@ -1,4 +1,4 @@
-import { parseOptions, runMain } from "../local/stack/command-line.ts";
+import { parseOptions, runMain } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { writeVersionMigration } from "./version-migration.ts";
 

@@ -3,7 +3,7 @@ import { createKeyframeClient, type KeyframeClient } from "../client/index.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
-import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
 import { launchBrowser } from "./demo/browser.ts";
 import { registerReceiver } from "./demo/expect-events.ts";
 import { makeFilm } from "./demo/make-film.ts";

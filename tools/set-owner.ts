@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { parseOptions, runMain } from "../local/stack/command-line.ts";
+import { parseOptions, runMain } from "../command-line/run-main.ts";
 
 const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns the repository into each address of it, in all files
 

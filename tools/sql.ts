@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import process from "node:process";
 import postgres from "postgres";
-import { parseOptions, runMain } from "../local/stack/command-line.ts";
+import { parseOptions, runMain } from "../command-line/run-main.ts";
 import { findRunningStack } from "../local/stack/data-folder.ts";
 import { loadStackKeys } from "../local/stack/stack-keys.ts";
 import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";

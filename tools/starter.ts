@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
 import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";

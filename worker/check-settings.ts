@@ -32,6 +32,7 @@ const CLOCK_DIFFERS_MS = 2_000;
 const description = z.object({
   id: z.string(),
   now: z.string().pipe(z.coerce.date()),
+  address: z.string().nullable(),
   version: z.string().nullable(),
   outdated: z.enum(["process", "database"]).nullable(),
 });
@@ -39,10 +40,10 @@ type Description = z.infer<typeof description>;
 
 /**
  * Checks what a worker process needs before it takes work that it could not end: each way works with this key or password, leads to one
- * and the same database, and that serves this version. `now` is the database's time, by
+ * and the same database, and that works for this project and serves this version. `now` is the database's time, by
  * which the workers sign: the machine's clock may be wrong.
  */
-export function createSettingsCheck(ways: readonly Way[], log: Log, wait: typeof pause = pause) {
+export function createSettingsCheck(ways: readonly Way[], address: string, log: Log, wait: typeof pause = pause) {
   let aheadMs = 0;
   let loggedAheadMs = 0;
 
@@ -68,12 +69,16 @@ export function createSettingsCheck(ways: readonly Way[], log: Log, wait: typeof
   }
 
   async function check(): Promise<void> {
-    const databases = async () => new Set((await Promise.all(ways.map(describe))).map(({ id }) => id));
+    const ask = () => Promise.all(ways.map(describe));
+    const areOne = (answers: Description[]) => new Set(answers.map(({ id }) => id)).size <= 1;
+    const first = await ask();
     // Twice: the server may start again between two answers.
-    if ((await databases()).size <= 1 || (await databases()).size <= 1) return;
-    throw new WrongSetting(
-      "SUPABASE_DB_URL and SUPABASE_URL are not of the same project. Copy both, and the secret key, from one project: outputs are stored where SUPABASE_URL is.",
-    );
+    const answers = areOne(first) ? first : await ask();
+    if (!areOne(answers))
+      throw new WrongSetting(
+        "SUPABASE_DB_URL and SUPABASE_URL are not of the same project. Copy both, and the secret key, from one project: outputs are stored where SUPABASE_URL is.",
+      );
+    for (const answer of answers) requireAddress(answer, address);
   }
 
   return {
@@ -125,6 +130,15 @@ function requireVersion({ version, outdated }: Description): void {
     throw new WrongSetting(
       `process_outdated: the database has ${version}, this process is ${SCHEMA_VERSION}. A database serves one version back. Start npm run worker in a checkout of ${version}.`,
     );
+}
+
+/** The database itself refuses each claim of another project's process (keyframe_private.record_heartbeat). */
+function requireAddress({ address }: Description, ours: string): void {
+  if (address === ours) return;
+  const theirs = address === null ? "its Vault does not say for which project" : `it works for ${address}`;
+  throw new WrongSetting(
+    `SUPABASE_URL is ${ours}, and the database is not that project's: ${theirs}. If it is a copy, or has moved, what waits in it would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
+  );
 }
 
 /** By SQLSTATE, on a connection. */

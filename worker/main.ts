@@ -1,4 +1,4 @@
-import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
 import { type CallDatabase, createCallDatabase } from "../shared/platform/call-database.ts";
 import { createLog, describeError } from "../shared/platform/log.ts";
 import { createDeliver } from "../supabase/functions/keyframe-deliver/create-worker.ts";
@@ -15,7 +15,7 @@ const HELP = `npm run worker -- [options]   generate and deliver as a process, b
   --port PORT    answers 200 there while the database answers, otherwise 503: 8080 on this machine only, or 0.0.0.0:8080
 
   SUPABASE_URL, SUPABASE_SECRET_KEYS   as edge functions have them: {"default":"sb_secret_…"}
-  SUPABASE_DB_URL                      Postgres, instead of the Data API; the other two are then for Storage
+  SUPABASE_DB_URL                      Postgres, instead of the Data API; the secret key is then for Storage
   KEYFRAME_REPLICATE_API_TOKEN         for generate
   KEYFRAME_WORKER_PORT                 instead of --port
 
@@ -37,7 +37,7 @@ type RunningWorker = { name: WorkerName; stay(until: AbortSignal): Promise<void>
 
 async function main(): Promise<number> {
   const { values } = parseOptions({ options: { only: { type: "string" }, port: { type: "string" } } });
-  const { database, health, generate, deliver } = readWorkerSettings(values, (name) => Deno.env.get(name));
+  const { address, database, health, generate, deliver } = readWorkerSettings(values, (name) => Deno.env.get(name));
   const log = createLog({ function: "keyframe-worker" });
   exitOnUnexpected((error) => log.error("unexpected_error", { reason: describeError(error) }));
   const stop = stopSignals();
@@ -57,8 +57,8 @@ async function main(): Promise<number> {
     ends.push(end);
     return open("SUPABASE_DB_URL", call);
   };
-  const check = createSettingsCheck(ways, log);
-  const common = { now: check.now, isProcess: true };
+  const check = createSettingsCheck(ways, address, log);
+  const common = { now: check.now, address };
   const workers: RunningWorker[] = [];
   if (generate !== null) {
     const log = createLog({ function: "keyframe-generate" });

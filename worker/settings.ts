@@ -40,12 +40,14 @@ const place = z.string().transform((text, context) => {
 /** What both workers may have, and each process. */
 const COMMON = z.object({ SUPABASE_DB_URL: databaseUrl.optional(), KEYFRAME_WORKER_PORT: place.optional() });
 const DATA_API = deliver.pick({ SUPABASE_URL: true, SUPABASE_SECRET_KEYS: true });
+/** The project that a process works for: it refuses the database of another one. */
+const PROJECT = deliver.pick({ SUPABASE_URL: true });
 const GENERATE = generate.omit({ KEYFRAME_KICK_SECRET: true });
 const DELIVER = deliver.pick({ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: true });
 
 /**
- * The variables of the workers that run here. Storage needs the Data API's address and secret key; without generate they are needed only
- * where SUPABASE_DB_URL is not set. Throws one line that names each missing or wrong variable.
+ * The variables of the workers that run here. Storage needs the Data API's secret key; without generate it is needed only where
+ * SUPABASE_DB_URL is not set. Throws one line that names each missing or wrong variable.
  */
 export function readWorkerSettings(
   given: { only?: string | undefined; port?: string | undefined },
@@ -60,6 +62,7 @@ export function readWorkerSettings(
   readEnvironment(
     z.object({
       ...COMMON.shape,
+      ...PROJECT.shape,
       ...(byDataApi ? DATA_API.shape : {}),
       ...(runs("generate") ? GENERATE.shape : {}),
       ...(runs("deliver") ? DELIVER.shape : {}),
@@ -68,6 +71,7 @@ export function readWorkerSettings(
   );
   const { SUPABASE_DB_URL, KEYFRAME_WORKER_PORT } = readEnvironment(COMMON, get);
   return {
+    address: readEnvironment(PROJECT, get).SUPABASE_URL,
     database: SUPABASE_DB_URL ?? readEnvironment(DATA_API, get),
     health: KEYFRAME_WORKER_PORT,
     generate: runs("generate") ? readEnvironment(GENERATE, get) : null,

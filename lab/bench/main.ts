@@ -1,4 +1,4 @@
-import { oneLine, parseOptions, runMain, stopSignals } from "../../local/stack/command-line.ts";
+import { oneLine, parseOptions, runMain, stopSignals } from "../../command-line/run-main.ts";
 import { readWorkers } from "../../local/stack/stack-settings.ts";
 import { untilAborted } from "../../local/within.ts";
 import { apiBenchmark } from "./api-benchmark.ts";

@@ -10,7 +10,7 @@ create table if not exists cron.job (
   schedule text not null,
   command text not null,
   nodename text not null default 'localhost',
-  nodeport integer not null default coalesce(inet_server_port(), 5432),
+  nodeport integer not null default current_setting('port')::integer,
   database text not null default current_database(),
   username text not null default current_user,
   active boolean not null default true,
@@ -30,6 +30,9 @@ create table if not exists cron.job_run_details (
   start_time timestamptz,
   end_time timestamptz
 );
+
+-- The worker connects where the data are, which may be at another port than before.
+update cron.job set nodeport = current_setting('port')::integer where nodeport <> current_setting('port')::integer;
 
 alter table cron.job enable row level security;
 alter table cron.job_run_details enable row level security;

@@ -31,6 +31,21 @@ end
 $$;
 
 grant anon, authenticated, service_role to authenticator;
+-- As on the hosted platform; what an administrator has set stays.
+do $$
+declare
+  of_role record;
+begin
+  for of_role in
+    select * from (values ('authenticator', '8s'), ('anon', '3s'), ('authenticated', '8s')) as limits (name, statement_timeout)
+  loop
+    if not exists (
+      select from pg_roles r, unnest(r.rolconfig) s where r.rolname = of_role.name and s like 'statement_timeout=%') then
+      execute format('alter role %I set statement_timeout = %L', of_role.name, of_role.statement_timeout);
+    end if;
+  end loop;
+end
+$$;
 grant authenticator to supabase_storage_admin;
 alter role supabase_auth_admin set search_path to auth;
 alter role supabase_storage_admin set search_path to storage;

@@ -1,15 +1,16 @@
 import { within } from "../within.ts";
 import { log } from "./log.ts";
-import { type LiteOptions, openPool, type Pool } from "./open-pool.ts";
-import { DatabaseUnavailable, requested } from "./platform-connection.ts";
+import { EXPOSED_SCHEMAS, isExposed, type LiteOptions, openPool, type Pool } from "./open-pool.ts";
+import { DatabaseUnavailable, type RestRequest, requested } from "./platform-connection.ts";
+import type { RestFunction } from "./rest/function-call.ts";
 
 /** @supabase/lite on a pool that is replaced after a lost connection, as soon as Postgres answers again. */
 export type Lite = ReturnType<typeof createLite>;
 
 const PING_MS = 2_000;
 const CLOSE_SECONDS = 10;
-/** The time limit of a request to Auth or REST; statements end after 8 s, see platform-connection.ts. */
-const REQUEST_MS = 10_000;
+/** The time limit of a request to Auth or REST: 10 s for a connection, 8 s for its statement. */
+const REQUEST_MS = 20_000;
 
 /** Each of its functions throws DatabaseUnavailable when Postgres is away. */
 export function createLite(options: LiteOptions) {
@@ -50,20 +51,58 @@ export function createLite(options: LiteOptions) {
   }
 
   return {
-    async fetch(request: Request): Promise<Response> {
+    async fetch(request: Request, rest?: RestRequest): Promise<Response> {
       const used = await usablePool();
       const { method, url } = request;
       const service = /\/(rest|storage|auth)\/v1/.exec(url)?.[1];
-      const answer = requested.run(
-        { method, service },
-        async () => await used.app.fetch(request, { peerAddress: null }),
+      const response = await withDeadline(
+        (signal) =>
+          requested.run(
+            { method, service, ...(rest ? { rest: { ...rest, signal } } : {}) },
+            async () => await used.app.fetch(request, { peerAddress: null }),
+          ),
+        request.signal,
+        service === "storage" ? null : REQUEST_MS,
       );
-      const response = await withDeadline(answer, request);
-      if (response.status >= 500 && (used.lost.aborted || !(await answers(used)))) {
+      if (response.status >= 500 && response.status !== 504 && (used.lost.aborted || !(await answers(used)))) {
         await response.body?.cancel();
         throw new DatabaseUnavailable("Postgres went away");
       }
       return response;
+    },
+    /** Calls a function of the Data API. */
+    async call(text: string, body: string, about: Parameters<Pool["connection"]["call"]>[2], rest: RestRequest) {
+      const used = await usablePool();
+      const call = (signal: AbortSignal) =>
+        requested.run({ method: about.method, service: "rest", rest: { ...rest, signal } }, () =>
+          used.connection.call(text, body, about),
+        );
+      try {
+        return await withDeadline(call, rest.signal, REQUEST_MS);
+      } catch (error) {
+        throw used.lost.aborted ? new DatabaseUnavailable("Postgres went away") : error;
+      }
+    },
+    /** The functions of this name; none where the schema is not exposed. */
+    async functions(schema: string, name: string): Promise<RestFunction[]> {
+      return isExposed(schema) ? await (await usablePool()).connection.functions(schema, name) : [];
+    },
+    async hasRole(name: string): Promise<boolean> {
+      const rows = await query((sql) => sql`select from pg_roles where rolname = ${name}`);
+      return rows.length > 0;
+    },
+    /** As PostgREST reads its schema cache: false while an exposed schema does not exist, whichever is asked for. */
+    async hasExposedSchemas(): Promise<boolean> {
+      const { exposed } = await usablePool();
+      exposed.exist ??= query((sql) => sql`select from pg_namespace where nspname = any (${EXPOSED_SCHEMAS})`).then(
+        (found) => found.length === EXPOSED_SCHEMAS.length,
+      );
+      const exist = await exposed.exist.catch((error) => {
+        exposed.exist = undefined;
+        throw error;
+      });
+      if (!exist) exposed.exist = undefined;
+      return exist;
     },
     /** The bucket's limit in bytes; null when it has none or does not exist. */
     async fileSizeLimit(bucket: string): Promise<number | null> {
@@ -89,10 +128,16 @@ async function answers(pool: Pool): Promise<boolean> {
   return await within(query, PING_MS, () => false);
 }
 
-/** Storage has no time limit. Everything else ends even if the driver never answers. */
-async function withDeadline(answer: Promise<Response>, request: Request): Promise<Response> {
-  if (new URL(request.url).pathname.startsWith("/storage/")) return await answer;
-  return await within(answer, REQUEST_MS, () => {
+/** Everything but Storage ends even if the driver never answers. */
+async function withDeadline<Answer>(
+  ask: (signal: AbortSignal) => Promise<Answer>,
+  left: AbortSignal,
+  ms: number | null,
+): Promise<Answer> {
+  if (ms === null) return await ask(left);
+  const late = new AbortController();
+  return await within(ask(AbortSignal.any([left, late.signal])), ms, () => {
+    late.abort();
     throw new DatabaseUnavailable("no answer in time");
   });
 }

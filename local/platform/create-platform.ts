@@ -5,7 +5,8 @@ import { log } from "./log.ts";
 import { callMail, type Mail } from "./mail-page.ts";
 import type { LiteOptions } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
-import { allowAnyOrigin, identifyCaller, preflight, type Service, unavailable } from "./refusals.ts";
+import { allowAnyOrigin, identifyCaller, noSchemaCache, preflight, type Service, unavailable } from "./refusals.ts";
+import { callRest } from "./rest-route.ts";
 import { createSessionTokens, publicKeySet, reissueTokens, type SigningKey } from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
@@ -55,17 +56,21 @@ export async function createPlatform(options: PlatformOptions) {
       return Response.json(publicKeySet(signingKey), { headers: { "cache-control": "public, max-age=600" } });
     }
     const headers = new Headers(request.headers);
-    const refusal = await identifyCaller(service, url, headers, options, tokens);
-    if (refusal ?? (service === "rest" && changesEveryRow(method, url))) {
+    const caller = await identifyCaller(service, url, headers, options, tokens);
+    if (caller instanceof Response) {
       await body?.cancel();
-      return refusal ?? needsFilter(method);
+      return caller;
+    }
+    if (service === "rest") {
+      if (await lite.hasExposedSchemas()) return await callRest(request, url, headers, caller, lite);
+      await body?.cancel();
+      return noSchemaCache();
     }
     if (service === "storage") {
       const store = () => callStorage(request, url, headers, lite, secret);
       return await (storageFaultFile === undefined ? store() : withStorageFault(storageFaultFile, request, store));
     }
-    const response = await lite.fetch(new Request(url, { method, headers, body }));
-    return service === "auth" ? await reissueTokens(response, tokens) : response;
+    return await reissueTokens(await lite.fetch(new Request(url, { method, headers, body })), tokens);
   }
 
   async function route(request: Request): Promise<Response> {
@@ -96,18 +101,4 @@ async function guard(service: Service, answer: () => Promise<Response>): Promise
     log("error", "request failed", { service, error: String(error) });
     return Response.json({ message: "An unexpected error occurred" }, { status: 500 });
   }
-}
-
-/** Parameters of a REST URL that do not filter rows. */
-const NO_FILTER = new Set(["select", "columns", "order", "limit", "offset", "on_conflict"]);
-
-/** Whether a request would change or delete all rows of a table, which the hosted Data API refuses (safeupdate). */
-function changesEveryRow(method: string, url: URL): boolean {
-  if (method !== "PATCH" && method !== "DELETE") return false;
-  return [...url.searchParams.keys()].every((name) => NO_FILTER.has(name));
-}
-
-function needsFilter(method: string): Response {
-  const message = `${method === "DELETE" ? "DELETE" : "UPDATE"} requires a WHERE clause`;
-  return Response.json({ code: "21000", message, details: null, hint: null }, { status: 400 });
 }

@@ -2,7 +2,8 @@ import { App, type IAppConfig, setExperimental } from "@supabase/lite";
 import type { Sql } from "postgres";
 import { socketsUntil } from "../network.ts";
 import { log } from "./log.ts";
-import { DatabaseUnavailable, PlatformConnection } from "./platform-connection.ts";
+import { within } from "../within.ts";
+import { DatabaseUnavailable, PlatformConnection, PoolExhausted } from "./platform-connection.ts";
 import { createStorageFiles } from "./storage-files.ts";
 
 export interface LiteOptions {
@@ -14,6 +15,8 @@ export interface LiteOptions {
   secretKey: string;
   storageFolder: string;
   sendMail: (mail: { to: string; subject: string; text: string }) => void;
+  /** How long a request waits for a connection, in milliseconds. */
+  acquisitionMs?: number;
 }
 
 /** lite with its own connections, valid until the first of them is lost. */
@@ -22,6 +25,8 @@ export interface Pool {
   connection: PlatformConnection;
   /** Aborted when a connection closes unexpectedly. */
   lost: AbortSignal;
+  /** Whether every exposed schema exists; undefined when that is not known, or has changed. */
+  exposed: { exist?: Promise<boolean> | undefined };
   /** Ends idle connections at once, the others after their requests or after `seconds`. */
   end(seconds: number): Promise<void>;
 }
@@ -42,28 +47,46 @@ export function openPool(options: LiteOptions): Pool {
       // Lets lite delete rows of Storage, see bootstrap-services.sql.
       connection: { application_name: "keyframe-platform", "storage.allow_delete_query": "true" },
       ...socketsUntil(ending.signal),
-      types: { json: jsonType(114), jsonb: jsonType(3802) },
+      types: { json: jsonType(114), jsonb: jsonType(3802), bigint: numberType(20), numeric: numberType(1700) },
     },
   });
   const statements = createStatements();
-  guardReservations(connection.driver, statements, loss.signal);
+  guardReservations(connection.driver, statements, loss.signal, options.acquisitionMs ?? ACQUISITION_MS);
+  const exposed: Pool["exposed"] = {};
   const forgetSchema = () => {
     statements.forget();
+    exposed.exist = undefined;
     void connection.clearSchemaCache();
   };
+  const reload = (what: string) => (what === "reload config" ? connection.forgetRoleSettings() : forgetSchema());
   // Also when listening begins, because an earlier change sent no notification here.
-  connection.driver.listen("pgrst", forgetSchema, forgetSchema).catch(() => loss.abort());
+  connection.driver.listen("pgrst", reload, forgetSchema).catch(() => loss.abort());
   const end = (seconds: number) => {
     ending.abort();
     return connection.driver.end({ timeout: seconds });
   };
-  return { app: createApp(connection, options), connection, lost: loss.signal, end };
+  return { app: createApp(connection, options), connection, lost: loss.signal, exposed, end };
 }
 
 /** lite passes JSON values as text, which the driver would quote a second time. */
 function jsonType(oid: number) {
-  return { to: oid, from: [oid], serialize: jsonText, parse: (text: string): unknown => JSON.parse(text) };
+  return { to: oid, from: [oid], serialize: jsonText, parse: parseExactly };
 }
+
+/** Numbers that JavaScript cannot hold stay as they are written, as Postgres sends them to the Data API. */
+function parseExactly(text: string): unknown {
+  if (!/\d{16}|\d\.\d*0|\d[eE]/.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_name: string, value: unknown, { source }: { source?: string } = {}) =>
+    typeof value === "number" && source !== undefined ? exactNumber(source) : value,
+  );
+}
+
+const numberType = (oid: number) => ({
+  ...{ to: oid, from: [oid], serialize: String },
+  parse: (text: string): unknown => (Number.isNaN(Number(text)) || !/\d/.test(text) ? text : exactNumber(text)),
+});
+
+const exactNumber = (text: string): unknown => (String(Number(text)) === text ? Number(text) : JSON.rawJSON(text));
 
 function jsonText(value: unknown): string {
   if (typeof value !== "string") return JSON.stringify(value);
@@ -76,7 +99,16 @@ function jsonText(value: unknown): string {
 }
 
 /** As in supabase/config.toml. */
-const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
+export const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
+export const isExposed = (schema: string): boolean => EXPOSED_SCHEMAS.includes(schema);
+
+declare global {
+  // TypeScript 7 does not know it yet; V8 does.
+  interface JSON {
+    rawJSON(text: string): unknown;
+    parse(text: string, reviver: (name: string, value: unknown, context?: { source?: string }) => unknown): unknown;
+  }
+}
 
 // lite's Storage is off by default.
 setExperimental("storage", true);
@@ -127,6 +159,9 @@ function createApp(connection: PlatformConnection, options: LiteOptions): App<IA
   return app;
 }
 
+/** As PostgREST's db-pool-acquisition-timeout. */
+const ACQUISITION_MS = 10_000;
+
 /** A connection keeps its prepared statements for good, and a text has as many shapes as a request has columns and rows. */
 const MOST_PREPARED = 200;
 
@@ -155,7 +190,12 @@ function createStatements() {
  *
  * @param lost aborted when any connection of the pool closes; the whole pool is then unusable
  */
-function guardReservations(sql: Sql, statements: ReturnType<typeof createStatements>, lost: AbortSignal): void {
+function guardReservations(
+  sql: Sql,
+  statements: ReturnType<typeof createStatements>,
+  lost: AbortSignal,
+  acquisitionMs: number,
+): void {
   const gone = () => new DatabaseUnavailable("the connection to Postgres is gone");
   const reserve = sql.reserve.bind(sql);
   const loss = new Promise<never>((_, reject) => {
@@ -165,7 +205,14 @@ function guardReservations(sql: Sql, statements: ReturnType<typeof createStateme
 
   sql.reserve = async () => {
     if (lost.aborted) throw gone();
-    const reserved = await Promise.race([reserve(), loss]);
+    const asked = reserve();
+    const reserved = await within(Promise.race([asked, loss]), acquisitionMs, () => {
+      void asked.then(
+        (late) => late.release(),
+        () => undefined,
+      );
+      throw new PoolExhausted();
+    });
     const { unsafe, release } = reserved;
     reserved.unsafe = (text, parameters, options) => {
       if (lost.aborted) throw gone();

@@ -1,6 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { PostgresConnection } from "@supabase/lite/postgres";
-import { type Kysely, sql } from "kysely";
+import { CompiledQuery, type Kysely, sql } from "kysely";
+import { isDatabaseError, poolExhausted, type RestError, restError } from "./rest/error.ts";
+import type { CallAnswer, RestFunction } from "./rest/function-call.ts";
+import type { RestCaller } from "./rest/token.ts";
 
 type Arguments = Parameters<PostgresConnection["withContext"]>;
 type Context = NonNullable<Arguments[0]>;
@@ -9,12 +12,13 @@ type Options = NonNullable<Arguments[2]>;
 // biome-ignore lint/suspicious/noExplicitAny: given by lite's signature
 type Database = Kysely<any>;
 
-/** In milliseconds by role, as on the hosted platform. */
-const STATEMENT_TIMEOUT: Record<string, number> = { anon: 3_000, authenticated: 8_000, service_role: 8_000 };
-const ROLES = new Set(Object.keys(STATEMENT_TIMEOUT));
+const ROLES = new Set(["anon", "authenticated", "service_role"]);
+
+/** A request of the Data API: who asks, in which schema, and how long the function that it calls may take. */
+export type RestRequest = RestCaller & { schema: string; timeLimit: string | undefined; signal: AbortSignal };
 
 /** The request that lite is answering. */
-export const requested = new AsyncLocalStorage<{ method: string; service: string | undefined }>();
+export const requested = new AsyncLocalStorage<{ method: string; service: string | undefined; rest?: RestRequest }>();
 
 /** Thrown to roll a transaction back on request; has its result. */
 class RolledBack extends Error {
@@ -26,39 +30,81 @@ class RolledBack extends Error {
 /** Postgres does not answer. */
 export class DatabaseUnavailable extends Error {}
 
+/** Every connection was busy for as long as a request waits for one. */
+export class PoolExhausted extends Error {}
+
+/** Conflicts after which PostgREST runs the transaction again, for as long as they go on. */
+const RUN_AGAIN = /^(40001|40P01)$/;
+
 /**
- * lite's connection with three changes:
+ * lite's connection with four changes:
  * - lite grants anon all rights on every table with RLS. Here only migrations grant.
  * - Role and claims are set in one statement instead of six, always inside a transaction, so that they end with it.
+ * - The settings of roles and the time limits of functions are those in the catalog.
  * - The schema is read once for all waiting requests, and a failed read is an error instead of an empty schema.
  */
 export class PlatformConnection extends PostgresConnection {
   #reading: ReturnType<PostgresConnection["introspect"]> | undefined;
   /** How often the schema has changed. */
   #changes = 0;
+  #roleSettings: Promise<RoleSettings> | undefined;
+  /** "schema.function" → its statement_timeout. */
+  #timeLimits = new Map<string, string>();
 
   override async withContext<T>(
     context: Arguments[0],
     run: (db: Database) => Promise<T>,
     options?: Arguments[2],
   ): Promise<T> {
+    const enterAs = async (transaction: Database) => {
+      if (!context) return;
+      this.#roleSettings ??= readRoleSettings(transaction);
+      await enter(transaction, context, options, await this.#roleSettings);
+    };
     if (options?.transaction) {
-      if (context) await enter(options.transaction, context, options);
+      await enterAs(options.transaction);
       return run(options.transaction);
     }
     if (!context && options?.forceRollback !== true) return run(this.kysely);
-    try {
-      return await this.kysely.transaction().execute(async (transaction) => {
-        if (context) await enter(transaction, context, options);
-        const result = await run(transaction);
-        if (options?.forceRollback === true) throw new RolledBack(result);
-        return result;
-      });
-    } catch (error) {
-      // RolledBack has the T from above as unknown.
-      if (error instanceof RolledBack) return error.result as T;
-      throw error;
+    const { rest } = requested.getStore() ?? {};
+    for (;;) {
+      try {
+        return await this.kysely.transaction().execute(async (transaction) => {
+          await enterAs(transaction);
+          const result = await run(transaction);
+          if (options?.forceRollback === true) throw new RolledBack(result);
+          return result;
+        });
+      } catch (error) {
+        // RolledBack has the T from above as unknown.
+        if (error instanceof RolledBack) return error.result as T;
+        if (!(rest?.signal.aborted === false && isDatabaseError(error) && RUN_AGAIN.test(error.code))) throw error;
+      }
     }
+  }
+
+  /** Runs a statement of rest/function-call.ts with the body as its parameter. */
+  async call(text: string, body: string, about: Omit<NonNullable<Options["rpc"]>, "readOnly">): Promise<CallAnswer> {
+    return await this.withContext(
+      {},
+      async (database) => {
+        const { rows } = await database.executeQuery<CallAnswer>(CompiledQuery.raw(text, [body]));
+        if (rows[0] === undefined) throw new Error("a call has one answer");
+        return rows[0];
+      },
+      { rpc: { ...about, readOnly: false } },
+    );
+  }
+
+  async functions(schema: string, name: string): Promise<RestFunction[]> {
+    const { functions = [] } = await this.introspect({ useCache: true });
+    const timeLimit = this.#timeLimits.get(`${schema}.${name}`);
+    return functions.filter((one) => one.schema === schema && one.name === name).map((one) => ({ ...one, timeLimit }));
+  }
+
+  /** As PostgREST does at `notify pgrst, 'reload config'`. */
+  forgetRoleSettings(): void {
+    this.#roleSettings = undefined;
   }
 
   override async introspect(options?: { useCache?: boolean }) {
@@ -83,6 +129,7 @@ export class PlatformConnection extends PostgresConnection {
     const schema = await super.introspect();
     // Auth's tables always exist, so an empty schema means that the read failed.
     if (schema.tables.length === 0) throw new DatabaseUnavailable("the schema cannot be read");
+    this.#timeLimits = await readTimeLimits(this.kysely);
     if (version !== this.#changes) await super.clearSchemaCache();
     // At each REST request lite searches the text of every view for each of its columns, also of views it does not serve.
     for (const view of schema.views) if (view.schema !== "public" && view.schema !== "keyframe") view.sql = "";
@@ -90,25 +137,54 @@ export class PlatformConnection extends PostgresConnection {
   }
 }
 
+/** Role → name of a setting → value. */
+type RoleSettings = Map<string, Record<string, string>>;
+
+/** What `alter role … set` has of the Data API's roles. A request begins as authenticator, so that its settings are those of all. */
+async function readRoleSettings(database: Database): Promise<RoleSettings> {
+  const { rows } = await sql<{ role: string; name: string; value: string }>`
+    select r.rolname as role, p.name, substr(s, strpos(s, '=') + 1) as value
+    from pg_roles r, unnest(r.rolconfig) s, pg_settings p
+    where p.name = split_part(s, '=', 1) and p.context = 'user'`.execute(database);
+  const of = (role: string) =>
+    Object.fromEntries(rows.filter((row) => row.role === role).map(({ name, value }) => [name, value]));
+  return new Map([...ROLES].map((role) => [role, { ...of("authenticator"), ...of(role) }]));
+}
+
+/** The functions' own, which Postgres itself applies to statements that begin later, and PostgREST to the call. */
+async function readTimeLimits(database: Database): Promise<Map<string, string>> {
+  const { rows } = await sql<{ name: string; value: string }>`
+    select n.nspname || '.' || p.proname as name, substr(s, strpos(s, '=') + 1) as value
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace, unnest(p.proconfig) s
+    where s like 'statement_timeout=%'`.execute(database);
+  return new Map(rows.map(({ name, value }) => [name, value]));
+}
+
 /** Sets the caller's role, claims, search path and time limit for this transaction. */
-async function enter(transaction: Database, context: Context, options: Options | undefined): Promise<void> {
+async function enter(
+  transaction: Database,
+  context: Context,
+  options: Options | undefined,
+  roleSettings: RoleSettings,
+): Promise<void> {
   // lite types these as empty objects.
   const { auth, storage } = context as {
     auth?: { role?: string; jwt?: unknown };
     storage?: { operation?: string | null };
   };
-  const role = auth?.role ?? "anon";
+  // lite names the method only of a call, and reads tables in transactions that may write.
+  const { method = "", service, rest } = requested.getStore() ?? {};
+  const role = rest?.role ?? auth?.role ?? "anon";
   if (!ROLES.has(role)) throw new Error(`the role ${JSON.stringify(role)} cannot be used through the API`);
   const settings: Record<string, string> = {
+    ...roleSettings.get(role),
     role,
-    search_path: "public, extensions",
-    statement_timeout: String(STATEMENT_TIMEOUT[role]),
-    "request.jwt.claims": JSON.stringify(auth?.jwt ?? { role }),
+    search_path: `${rest && rest.schema !== "public" ? `"${rest.schema}", ` : ""}public, extensions`,
+    "request.jwt.claims": JSON.stringify(rest?.claims ?? auth?.jwt ?? { role }),
     "storage.operation": storage?.operation ?? "",
   };
+  if (rest?.timeLimit !== undefined) settings.statement_timeout = rest.timeLimit;
   const request = options?.rpc;
-  // lite names the method only of a call, and reads tables in transactions that may write.
-  const { method = "", service } = requested.getStore() ?? {};
   settings["request.method"] = request?.method ?? method;
   if (service === "rest" && /^(GET|HEAD)$/.test(method)) settings.transaction_read_only = "on";
   if (request) {
@@ -122,50 +198,23 @@ async function enter(transaction: Database, context: Context, options: Options |
   await sql`select ${sql.join(calls)}`.execute(transaction);
 }
 
-interface DatabaseError {
-  code: string;
-  message: string;
-  detail?: string;
-  hint?: string;
-}
-
-/** lite maps these as PostgREST does, and its Storage reads these codes. */
-const LITE_KNOWS = new Set(["42501", "42P01", "42P17", "42703", "42883", "23505", "23503", "23502", "25006"]);
-
-const STATUS_BY_CODE: Record<string, number> = { "21000": 400, "22023": 400, "53400": 500, P0001: 400 };
-
-/** PostgREST's status by SQLSTATE class, of those that Keyframe meets; 400 for all others. */
-const STATUS_BY_CLASS: Record<string, number> = {
-  "08": 503,
-  "53": 503,
-  "40": 500,
-  "55": 500,
-  "57": 500,
-  P0: 500,
-  XX: 500,
-};
-
-function isDatabaseError(error: unknown): error is DatabaseError {
-  return (
-    error instanceof Error &&
-    error.name === "PostgresError" &&
-    "code" in error &&
-    /^[0-9A-Z]{5}$/.test(String(error.code))
-  );
-}
+/** Its Storage reads these codes. */
+const STORAGE_READS = new Set(["42501", "42P01", "42P17", "42703", "42883", "23505", "23503", "23502", "25006"]);
+/** Of a column that there is not lite writes PostgREST's words. */
+const LITE_WORDS = "42703";
 
 /**
  * lite answers 500 for every SQLSTATE it does not know, such as our own (`raise … using errcode = 'KEYFR'`). It knows
  * PostgREST's code PGRST, whose message and detail hold the whole response: such errors are converted to that form.
  */
 function asRestError(error: unknown): unknown {
-  if (!isDatabaseError(error)) return error;
-  const { code, message } = error;
-  if (LITE_KNOWS.has(code) || code.startsWith("PT") || code === "PGRST") return error;
-  const status = STATUS_BY_CODE[code] ?? STATUS_BY_CLASS[code.slice(0, 2)] ?? 400;
-  return {
-    code: "PGRST",
-    message: JSON.stringify({ code, message, details: error.detail ?? null, hint: error.hint ?? null }),
-    detail: JSON.stringify({ status, headers: {} }),
-  };
+  const { service, rest } = requested.getStore() ?? {};
+  if (error instanceof PoolExhausted) return asRaised(poolExhausted());
+  if (!isDatabaseError(error) || error.code === "PGRST") return error;
+  if (service === "rest" ? error.code === LITE_WORDS : STORAGE_READS.has(error.code)) return error;
+  return asRaised(restError(error, rest?.role ?? ""));
+}
+
+function asRaised({ status, headers, body }: RestError) {
+  return { code: "PGRST", message: JSON.stringify(body), detail: JSON.stringify({ status, headers }) };
 }

@@ -1,3 +1,5 @@
+import { connectionLost, respondWith } from "./rest/error.ts";
+import type { RestCaller } from "./rest/token.ts";
 import type { SessionTokens } from "./session-tokens.ts";
 
 export interface Keys {
@@ -16,7 +18,7 @@ const OPEN_AUTH_PATHS = /^\/auth\/v1\/(callback|authorize|verify|\.well-known\/.
  * for lite, and each may be absent. A wrong credential is refused, never treated as absent.
  *
  * @param headers the request's headers, changed in place
- * @returns the refusal, or undefined when the request may go on
+ * @returns the refusal, or who asks; of Auth and Storage only lite knows more than the key
  */
 export async function identifyCaller(
   service: Service,
@@ -24,13 +26,16 @@ export async function identifyCaller(
   headers: Headers,
   keys: Keys,
   tokens: SessionTokens,
-): Promise<Response | undefined> {
-  const bearer = /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+): Promise<Response | RestCaller> {
+  const token = service === "rest" ? /^Bearer +(.+)$/i : /^Bearer +(\S+)$/i;
+  const bearer = token.exec(headers.get("authorization") ?? "")?.[1];
   const bearerIsKey = bearer?.startsWith("sb_") === true;
   const key = headers.get("apikey") ?? url.searchParams.get("apikey") ?? (bearerIsKey ? bearer : undefined);
   url.searchParams.delete("apikey");
   headers.delete("apikey");
-  if (headers.has("authorization") && bearer === undefined) return invalidToken(service, "invalid");
+  // PostgREST ignores what is no Bearer token.
+  if (headers.has("authorization") && bearer === undefined && service !== "rest")
+    return invalidToken(service, "invalid");
   headers.delete("authorization");
 
   if (key === undefined || key === null) {
@@ -46,44 +51,50 @@ export async function identifyCaller(
     }
     headers.set("apikey", key);
   }
-  if (bearer === undefined || bearer === key) return undefined;
+  const role = key === keys.secretKey ? "service_role" : "anon";
+  if (bearer === undefined || bearer === key) return { role, claims: { role } };
+  if (service === "rest") {
+    const caller = await tokens.readForRest(bearer);
+    if ("status" in caller) return respondWith(caller);
+    headers.set("authorization", `Bearer ${await tokens.ofRole(caller.role)}`);
+    return caller;
+  }
   if (bearerIsKey) return invalidToken(service, "invalid");
-  const token = await tokens.toLite(bearer);
-  if (token === "expired" || token === "invalid") return invalidToken(service, token);
-  headers.set("authorization", `Bearer ${token}`);
-  return undefined;
+  const forLite = await tokens.toLite(bearer);
+  if (forLite === "expired" || forLite === "invalid") return invalidToken(service, forLite);
+  headers.set("authorization", `Bearer ${forLite}`);
+  return { role, claims: { role } };
 }
 
 const keyRefused = (code: string, message: string, hint: string) =>
   Response.json({ message, hint }, { status: 401, headers: { "sb-error-code": code } });
 
-/** For a bearer token that is expired or was not issued here. Auth answers 403, the others 401, as hosted. */
-function invalidToken(service: Service, reason: "expired" | "invalid"): Response {
+/** For a bearer token that is expired or was not issued here. Auth answers 403, Storage 401, as hosted. */
+function invalidToken(service: Exclude<Service, "rest">, reason: "expired" | "invalid"): Response {
   const expired = reason === "expired";
   if (service === "auth") {
     const why = expired ? "token is expired" : "signature is invalid";
     const msg = `invalid JWT: unable to parse or verify signature, ${why}`;
     return Response.json({ code: 403, error_code: "bad_jwt", msg }, { status: 403 });
   }
-  if (service === "storage") {
-    const message = expired ? '"exp" claim timestamp check failed' : "signature verification failed";
-    return Response.json({ statusCode: "401", error: "Unauthorized", message }, { status: 401 });
-  }
-  const [code, message, details] = expired
-    ? ["PGRST303", "JWT expired", null]
-    : ["PGRST301", "No suitable key or wrong key type", "None of the keys was able to decode the JWT"];
-  const headers = { "www-authenticate": "Bearer" };
-  return Response.json({ code, message, details, hint: null }, { status: 401, headers });
+  const message = expired ? '"exp" claim timestamp check failed' : "signature verification failed";
+  return Response.json({ statusCode: "401", error: "Unauthorized", message }, { status: 401 });
 }
 
 export function unavailable(service: Service): Response {
+  if (service === "rest") return respondWith(connectionLost());
   const message = "The database is not available. Try again in a moment.";
   const body = {
     auth: { code: 503, error_code: "unexpected_failure", msg: message },
-    rest: { code: "PGRST001", message, details: null, hint: null },
     storage: { statusCode: "503", error: "DatabaseUnavailable", message },
   }[service];
   return Response.json(body, { status: 503, headers: { "retry-after": "1" } });
+}
+
+/** As PostgREST answers every request while its schema cache cannot be read. */
+export function noSchemaCache(): Response {
+  const message = "Could not query the database for the schema cache. Retrying.";
+  return Response.json({ code: "PGRST002", message, details: null, hint: null }, { status: 503 });
 }
 
 /** Allows browsers to call Auth, REST and Storage from any origin. */

@@ -1,5 +1,7 @@
 import { decodeJwt, errors, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
+import type { RestError } from "./rest/error.ts";
+import { type RestCaller, readRestToken } from "./rest/token.ts";
 
 /** The roles a token may name. Any other role could be a superuser. */
 const ROLES = new Set<unknown>(["anon", "authenticated", "service_role"]);
@@ -18,8 +20,12 @@ export interface SessionTokens {
    * @param metadata the user's, which lite's token lacks
    */
   issue(liteToken: string, metadata?: UserMetadata): Promise<string>;
-  /** The same claims signed for lite, after a check of algorithm, key, issuer, expiry and role. */
+  /** The same claims signed for lite, after a check of algorithm, key, issuer, expiry and role. For Auth and Storage. */
   toLite(token: string): Promise<string | "expired" | "invalid">;
+  /** Who asks the Data API, by the rules of PostgREST. */
+  readForRest(token: string): Promise<RestCaller | RestError>;
+  /** A token with which lite takes a request of the Data API for one of this role. */
+  ofRole(role: string): Promise<string>;
 }
 
 /**
@@ -34,6 +40,7 @@ export async function createSessionTokens(options: {
   const { key, issuer } = options;
   const privateKey = await importJWK(key, "ES256");
   const publicKey = await importJWK(publicKeySet(key).keys[0] ?? key, "ES256");
+  if (publicKey instanceof Uint8Array) throw new Error("an ES256 key is no secret");
   const liteSecret = new TextEncoder().encode(options.liteSecret);
   return {
     issue(liteToken, metadata = {}) {
@@ -49,6 +56,13 @@ export async function createSessionTokens(options: {
       return new SignJWT({ aud: "authenticated", role: "authenticated", ...added, ...claims, iss: issuer })
         .setProtectedHeader({ alg: "ES256", kid: key.kid, typ: "JWT" })
         .sign(privateKey);
+    },
+
+    readForRest: (token) => readRestToken(token, { key: publicKey, kid: key.kid, now: new Date() }),
+
+    async ofRole(role) {
+      const header = { alg: "HS256", typ: "JWT" };
+      return await new SignJWT({ role }).setProtectedHeader(header).setExpirationTime("1h").sign(liteSecret);
     },
 
     async toLite(token) {

@@ -75,3 +75,38 @@ export async function fillVault(sql: Sql, secrets: Record<string, string>): Prom
     else await sql`select vault.create_secret(${secret}, ${name})`;
   }
 }
+
+const ORIGINAL_MS = 2_000;
+
+/**
+ * Lets the database work for the stack at `url`, unless it is a copy: then its original may run and would submit and send the same.
+ * A stack with these keys at the database's address is the original; where none answers there, this one has another port than before.
+ *
+ * @param secretKey a copied data folder has that of its original
+ * @returns what to say of a copy
+ */
+export async function takeAddress(sql: Sql, url: string, secretKey: string): Promise<string | undefined> {
+  const [found] = await sql<{ address: string | null; used: boolean }[]>`
+    select keyframe_private.address() as address, exists (select from keyframe.predictions) as used`;
+  const { address = null, used = false } = found ?? {};
+  const isCopy = address === null ? used : address !== url && (await mayBeOriginal(address, secretKey));
+  if (isCopy) {
+    const original = address ?? "a project that its Vault does not name";
+    return `The data are a copy of ${original}: nothing is submitted or sent here. See "Restore a backup" in docs/upgrade.md, then: npm run sql -- "select keyframe_private.set_address('${url}')"`;
+  }
+  await sql`select keyframe_private.set_address(${url})`;
+  return undefined;
+}
+
+async function mayBeOriginal(address: string, secretKey: string): Promise<boolean> {
+  if (!/^http:\/\/(127\.0\.0\.1|localhost):/.test(address)) return true;
+  const signal = AbortSignal.timeout(ORIGINAL_MS);
+  try {
+    const asked = `${address}/functions/v1/api/health?deep=1`;
+    const answer = await fetch(asked, { headers: { apikey: secretKey }, signal });
+    await answer.body?.cancel();
+    return answer.ok;
+  } catch {
+    return signal.aborted;
+  }
+}

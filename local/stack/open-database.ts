@@ -2,7 +2,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { PostgresError } from "../postgres/postgres-error.ts";
 import { type RunningPostgres, startPostgres } from "../postgres/start-postgres.ts";
-import { oneLine } from "./command-line.ts";
+import { oneLine } from "../../command-line/run-main.ts";
 import { Backoff, LogFile } from "./keep-running.ts";
 import type { StackOptions } from "./stack-settings.ts";
 

@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
-import { readNumber, type Stage } from "./command-line.ts";
+import { readNumber } from "../../command-line/run-main.ts";
+import type { Stage } from "../../command-line/show-stages.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
 /** `process`: `npm run worker` by the Data API, without the workers' edge functions; `database`: the same by a connection to Postgres. */

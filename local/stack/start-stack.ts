@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { checkCronRuns, type Installed, installExtensions } from "../extensions/install-extensions.ts";
 import { claimPort, freePort } from "../network.ts";
 import { bootstrapPlatform } from "../platform/bootstrap-platform.ts";
-import { applyMigrations, fillVault } from "./apply-migrations.ts";
+import { applyMigrations, fillVault, takeAddress } from "./apply-migrations.ts";
 import { buildDashboard } from "./build-dashboard.ts";
 import { ChildProcess, type SupervisedOptions } from "./child-process.ts";
 import { claimData, type DataClaim, resetData } from "./data-folder.ts";
@@ -20,7 +20,7 @@ import {
 import { FUNCTION_NAMES } from "./function-arguments.ts";
 import { openDatabase } from "./open-database.ts";
 import { demoUserOf, loadStackKeys, type StackKeys } from "./stack-keys.ts";
-import type { Stage } from "./command-line.ts";
+import type { Stage } from "../../command-line/show-stages.ts";
 import type { StackOptions } from "./stack-settings.ts";
 
 /** A running stack. */
@@ -127,7 +127,9 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
   });
   const migrationUrl = await database.migrationUrl(keys.postgresPassword);
   await stage("Migrations", () => applyMigrations(migrationUrl, join(dataDir, "cli-home"), signal, options.project));
-  await fillVault(sql, { keyframe_functions_url: `${url}/functions/v1`, keyframe_kick_secret: keys.kickSecret });
+  await fillVault(sql, { keyframe_kick_secret: keys.kickSecret });
+  const copied = await takeAddress(sql, url, keys.secretKey);
+  if (copied !== undefined) options.onProblem?.(copied);
 
   await stage("Gateway, functions, scheduler", () =>
     Promise.all([

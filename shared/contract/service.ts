@@ -7,7 +7,8 @@ const seconds = z.number().min(0).nullable();
 const age = (description: string) => seconds.meta({ description: `${description} In seconds.` });
 
 const cronJob = z.object({
-  scheduled: z.boolean().meta({ description: "Whether the job is active in pg_cron, with its command." }),
+  scheduled: z.boolean().meta({ description: "Whether pg_cron has an entry of the job that runs here." }),
+  obstacle: z.string().nullable().meta({ description: "Why an entry of the job does not run here; null: none is so." }),
   lastRunSeconds: age("Time since the job's last start; null: not recently."),
   lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
   failures: count("Runs of the job that failed in the last five minutes."),
@@ -102,7 +103,12 @@ const parts = {
     .object({
       isReadOnly: z.boolean().meta({ description: "Whether the database refuses writes." }),
       hasSettings: z.boolean().meta({ description: "Whether keyframe_private.settings has its row." }),
-      missingSecrets: z.array(z.string()).meta({ description: "Secrets missing from the Vault, by name." }),
+      missingSecrets: z.array(z.string()).meta({
+        description: "Secrets that are missing from the Vault, or that it cannot decrypt, by name.",
+      }),
+      address: z.string().nullable().meta({
+        description: "The project that the database works for, by its Vault; null: that does not say.",
+      }),
       clockBackSeconds: age("How far the database's clock has been set back; null: not at all."),
     })
     .meta({ description: "What an installation needs." }),
@@ -196,6 +202,17 @@ const parts = {
       }),
     )
     .meta({ description: "Owners who have used up a rate limit for ten seconds or more; at most three." }),
+  snapshots: z
+    .array(
+      z.object({
+        kind: z.enum(["session", "prepared", "slot", "standby"]),
+        name: z.string().meta({ description: "Its process, its gid, the slot, or the standby's application_name." }),
+        role: z.string().nullable().meta({ description: "Its database role." }),
+        seconds: age("Since when; null: Postgres does not say."),
+        transactions: count("How many transactions ago."),
+      }),
+    )
+    .meta({ description: "What has kept dead rows from being removed for long; at most three." }),
   appTriggers: z.array(z.string()).meta({
     description: "Triggers of the app on Keyframe's tables that serve everybody, each with its table; at most 20.",
   }),

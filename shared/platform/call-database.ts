@@ -59,14 +59,25 @@ export function createCallDatabase(
 const whyNone = ({ details, message }: { details: string; message: string }): string =>
   /Caused by: (.+)/.exec(details)?.[1] ?? message;
 
+/**
+ * The Data API or its gateway was away, restarted, or lost the connection of its pool (400 without a code). Without a status it was a
+ * connection to Postgres that was refused or ended.
+ */
+const wasAway = ({ status, code }: DatabaseError): boolean =>
+  status === null ? /^(|08...|57P0.)$/.test(code) : status >= 502 || (code === "" && (status === 0 || status === 400));
+/** Together 5.75 s: PostgREST restarts in 2 to 5 s. */
+const AWAY = { minDelayMs: 250, maxDelayMs: 2_000, maxAttempts: 6 };
+
 /** The call changed nothing: another transaction has the lock (lock_timeout) or conflicted with it. */
 const CONFLICT = /^(55P03|40001|40P01)$/;
 const BACKOFF: Backoff = { minDelayMs: 250, maxDelayMs: 4_000 };
 
 /**
- * Repeats calls that conflict with other transactions until the signal of their task aborts. A transaction may stay open, and a
- * result that is not recorded can cost a second provider run. Each attempt holds a connection for 100 ms. Only `maxLong` calls at a
- * time are repeated for longer than four seconds, so that tasks that wait for one owner's rows leave room for other owners' tasks.
+ * Repeats the calls of tasks until the signal of their task aborts: for six seconds while the database is away, and for as long as another
+ * transaction conflicts with them. A transaction may stay open, and a result that is not recorded costs a lease, or a second provider run.
+ * Each attempt that conflicts holds a connection for 100 ms. Only `maxLong` calls at a time are repeated for longer than four seconds, so
+ * that tasks that wait for one owner's rows leave room for other owners' tasks. A call that was carried out although its answer was lost
+ * finds that its lease has ended.
  */
 export function repeatConflicts(
   call: CallDatabase,
@@ -81,8 +92,9 @@ export function repeatConflicts(
     await wait(delayMs, signal);
     if (isLong(delayMs)) long -= 1;
   };
+  const isAway = (error: unknown) => error instanceof DatabaseError && wasAway(error);
   return (signal) => (called, args) =>
-    retry(() => call(called, args), {
+    retry(() => retry(() => call(called, args), { ...AWAY, isRetriable: isAway, signal, sleep: wait }), {
       ...BACKOFF,
       isRetriable: (error, delayMs) => isConflict(error) && (!isLong(delayMs) || long < maxLong),
       signal,

@@ -4,14 +4,33 @@
 
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- Keyframe never changes what an app has made: a bucket of the app with one of our names stops the migration before anything is written.
+-- A removal leaves these two (tools/install/remove.sql). Without cascade: what the app has put there since stops the migration.
 do $$
 declare
-  taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+  left_empty text;
 begin
-  if taken is not null then
-    -- All in the message: the Supabase CLI prints no hint.
-    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', taken;
+  for left_empty in
+    select n.nspname from pg_namespace n
+    where n.nspname in ('keyframe', 'keyframe_worker') and obj_description(n.oid, 'pg_namespace') like 'Left empty by the removal of Keyframe%'
+  loop
+    execute format('drop schema %I', left_empty);
+  end loop;
+end $$;
+
+-- Keyframe never changes what is there: a schema or a bucket with one of our names stops the migration before anything is written. All is
+-- in the message: the Supabase CLI prints no hint.
+do $$
+declare
+  schemas text := (
+    select string_agg(format('"%s"', n.nspname), ', ') from pg_namespace n where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private'));
+  buckets text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+begin
+  if to_regclass('keyframe_private.installation') is not null then
+    raise exception 'Keyframe is in this database already, and the history of its migrations does not say so. Write it again: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
+  elsif schemas is not null then
+    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If it is left of a Keyframe that has lost another of its schemas, restore a backup, or empty it by tools/install/remove.sql (docs/deploy.md).', schemas;
+  elsif buckets is not null then
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', buckets;
   end if;
 end $$;
 
@@ -293,7 +312,7 @@ create table keyframe_private.settings (
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. Of six or more, a process of the function api makes six at once, and its further ones wait (supabase/functions/api/rows/call-turns.ts).';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. Of six or more, a process of the function api makes six at once, and its further ones wait (shared/api/rows/call-turns.ts).';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -394,6 +413,16 @@ comment on function keyframe_private.require_client_may is 'Raises client_not_al
 
 -- Whose request it is, and whose row.
 
+-- For policies and what they call, none of which may raise: auth.uid() raises where the sub is no UUID, as in another service's sessions.
+create function keyframe_private.caller_id()
+returns uuid language plpgsql stable set search_path = '' as $$
+declare
+  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), auth.jwt() ->> 'sub');
+begin
+  return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
+end $$;
+comment on function keyframe_private.caller_id is 'The user whose token this is; null for a token without a user of this project''s Auth.';
+
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin
@@ -477,7 +506,7 @@ comment on function keyframe_private.take_call is 'Gives this transaction one of
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
-  caller constant uuid := auth.uid();
+  caller constant uuid := keyframe_private.caller_id();
 begin
   if caller is null or coalesce(current_setting('request.method', true), '') = '' then
     return true;
@@ -882,7 +911,7 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin
-  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+  return array(select p.id from keyframe.projects p where p.owner_id = keyframe_private.caller_id() and p.deleted_at is not null);
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
@@ -2026,9 +2055,43 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
--- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
+-- After a restore under another key the Vault's entries cannot be decrypted.
+create function keyframe_private.read_secret(secret_name text)
+returns text language plpgsql stable set search_path = '' as $$
+begin
+  return (select v.decrypted_secret from vault.decrypted_secrets v where v.name = secret_name);
+exception when others then
+  return null;
+end $$;
+comment on function keyframe_private.read_secret is 'A secret of the Vault; null when it is missing or cannot be decrypted.';
+
+-- A copy of this database, such as a restored dump, has the address of its original: its kicks go there, and worker processes beside it are
+-- refused. It submits and sends nothing until set_address.
+create function keyframe_private.address()
+returns text language sql stable set search_path = '' as $$
+  select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
+$$;
+comment on function keyframe_private.address is 'The address of the project that this database works for, by its Vault; null when that does not say.';
+
+create function keyframe_private.set_address(address text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
+begin
+  if base !~ '^https?://[^\s/]+' then
+    raise exception 'An address is such as https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
+  end if;
+  if base is distinct from keyframe_private.address() then
+    delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
+    perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
+  end if;
+end $$;
+comment on function keyframe_private.set_address is 'Says that this database works for the project at this address, as after it was moved or copied: kicks go there from then on.';
+
+-- Skips rows that another claim has locked: that records the same. It fails the claim of a process of another project, and no other: without a
+-- heartbeat the sweep kicks. Functions work for who kicks them.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -2036,6 +2099,9 @@ declare
   next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
     else '-infinity' end;
 begin
+  if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
+    raise exception 'This database works for another project than %.', report ->> 'address' using errcode = 'KEYAD';
+  end if;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
@@ -2055,24 +2121,25 @@ begin
     select k.id from keyframe_private.kicks k
     where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
       and k.error is null limit 1000 for update skip locked));
-exception when others or assert_failure then
-  raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
+exception
+  when sqlstate 'KEYAD' then
+    raise;
+  when others or assert_failure then
+    raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
-  base_url text;
-  secret text;
+  base_url constant text := keyframe_private.read_secret('keyframe_functions_url');
+  secret constant text := keyframe_private.read_secret('keyframe_kick_secret');
   kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
   signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
   signature text;
 begin
-  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
-  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
   if base_url is null or secret is null then
-    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.';
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it.';
   end if;
   signature := encode(
     keyframe_private.hmac_sha256(
@@ -7634,26 +7701,65 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
     ('keyframe-prune-cron', '17 * * * *',
       'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''', interval '3 hours')
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
 $$;
 comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
 
--- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off.
+-- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
+-- database keeps entries of the former one. Two entries of one name have two roles.
+create function keyframe_private.scheduled_jobs()
+returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
+language sql stable set search_path = '' as $$
+  select w.name, coalesce(c.schedule, w.schedule), w.command, w.late_after, c.jobid, o.owner,
+    case
+      when c.jobid is null then 'missing'
+      when c.username <> o.owner then format('as entry %s of the role %s, not of %s', c.jobid, c.username, o.owner)
+      when not c.active then 'switched off'
+      when c.command <> w.command then 'with another command'
+      when c.database <> current_database() then format('in the database %s, not in %s', c.database, current_database())
+      when coalesce(current_setting('cron.use_background_workers', true), 'off') <> 'on'
+          and (c.nodename, c.nodeport) <> (coalesce(nullif(current_setting('cron.host', true), ''), 'localhost'), current_setting('port')::integer)
+        then format('at the server %s:%s, not at this one', c.nodename, c.nodeport)
+    end
+  from keyframe_private.jobs() w
+  cross join (
+    select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
+  left join cron.job c on c.jobname = w.name
+$$;
+comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
+
+-- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
+-- current role: that of the migrations, also when a superuser calls.
 create function keyframe_private.schedule_jobs()
-returns void language plpgsql volatile set search_path = '' as $$
+returns text[] language plpgsql volatile set search_path = '' as $$
 declare
-  job record;
+  caller constant text := current_setting('role');
+  entries constant jsonb := (select jsonb_agg(to_jsonb(j)) from keyframe_private.scheduled_jobs() j);
+  kept text[] := '{}';
+  entry record;
 begin
-  for job in
-    select j.name, j.command, coalesce(c.schedule, j.schedule) as schedule, c.jobid
-    from keyframe_private.jobs() j left join cron.job c on c.jobname = j.name
-    where c.jobid is null or not c.active or c.command <> j.command
+  for entry in
+    select e.* from jsonb_to_recordset(entries) as e (name text, jobid bigint, obstacle text) where e.obstacle is not null and e.jobid is not null
   loop
-    perform cron.unschedule(job.jobid); -- nothing for null
-    perform cron.schedule(job.name, job.schedule, job.command);
+    begin
+      perform cron.unschedule(entry.jobid);
+    exception when others then
+      kept := kept || format('%s is there %s: as that role or a superuser, select cron.unschedule(%s);', entry.name, entry.obstacle, entry.jobid);
+    end;
   end loop;
+  for entry in
+    select distinct on (e.name) e.* from jsonb_to_recordset(entries) as e (name text, schedule text, command text, role text, obstacle text)
+    order by e.name, e.obstacle is not null
+  loop
+    if entry.obstacle is not null then
+      perform set_config('role', entry.role, true);
+      perform cron.schedule(entry.name, entry.schedule, entry.command);
+      perform set_config('role', caller, true);
+    end if;
+  end loop;
+  return kept;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing, switched off or of another command.';
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
 
 select keyframe_private.schedule_jobs();
 
@@ -7908,12 +8014,13 @@ begin
   return jsonb_build_object(
     'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
     'now', keyframe_private.wire_time(clock_timestamp()),
+    'address', keyframe_private.address(),
     'version', versions[1],
     'outdated', case
       when process_version = any (versions[:2]) then null
       when process_version = any (versions) then 'process' else 'database' end);
 end $$;
-comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; version; outdated: process or database, null when they fit }.';
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
 
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
@@ -7939,7 +8046,7 @@ begin
       ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
       ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
-      ('costs', 'cost_figures')
+      ('costs', 'cost_figures'), ('snapshots', 'snapshot_figures')
     ) p (name, function_name)
   loop
     value := null;
@@ -8312,6 +8419,32 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
+-- They lock nothing: health would be well while tables grow and each claim reads more dead rows. A standby with hot_standby_feedback holds
+-- by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions count.
+create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
+returns jsonb language sql volatile set search_path = '' as $$
+  select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
+  from (
+    select h.kind, h.name, h.role, keyframe_private.seconds_since(h.since) as seconds, h.transactions
+    from (
+      select case a.backend_type when 'walsender' then 'standby' else 'session' end as kind,
+        case a.backend_type when 'walsender' then a.application_name else a.pid::text end as name, a.usename::text as role,
+        case when a.backend_type <> 'walsender' then a.xact_start end as since, age(a.backend_xmin) as transactions
+      from pg_catalog.pg_stat_activity a
+      where a.backend_xmin is not null and a.backend_type <> 'autovacuum worker' and a.pid <> pg_backend_pid()
+        and (a.datname = current_database() or a.backend_type = 'walsender')
+      union all
+      select 'prepared', p.gid, p.owner::text, p.prepared, age(p.transaction)
+      from pg_catalog.pg_prepared_xacts p where p.database = current_database()
+      union all
+      select 'slot', r.slot_name::text, null, case when not r.active then (to_jsonb(r) ->> 'inactive_since')::timestamptz end,
+        greatest(age(r.xmin), age(r.catalog_xmin))
+      from pg_catalog.pg_replication_slots r where coalesce(r.xmin, r.catalog_xmin) is not null) h
+    where h.since < clock_timestamp() - held_for or h.transactions > transactions_held
+    order by h.transactions desc limit 3) s
+$$;
+comment on function keyframe_private.snapshot_figures is 'What has kept dead rows from being removed for long: sessions, prepared transactions, replication slots, standbys; at most three.';
+
 -- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
 -- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
 create function keyframe_private.call_figures()
@@ -8384,14 +8517,18 @@ returns jsonb language sql stable set search_path = '' as $$
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
-    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active and j.command = w.command),
+    'scheduled', w.scheduled,
+    'obstacle', w.obstacle,
     'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
     'failures', coalesce(r.failures, 0),
     'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
     'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
       and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
-  from keyframe_private.jobs() w left join ran r on r.jobname = w.name
+  from (
+    select j.name, j.late_after, bool_or(j.obstacle is null) as scheduled, min(j.obstacle) as obstacle
+    from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
+  left join ran r on r.jobname = w.name
 $$;
 comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
@@ -8403,7 +8540,8 @@ returns jsonb language sql stable set search_path = '' as $$
     'hasSettings', exists (select from keyframe_private.settings),
     'missingSecrets', (
       select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
-      where not exists (select from vault.secrets v where v.name = n.name)),
+      where keyframe_private.read_secret(n.name) is null),
+    'address', keyframe_private.address(),
     'clockBackSeconds', (
       select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
       from (
@@ -8412,7 +8550,7 @@ returns jsonb language sql stable set search_path = '' as $$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $$;
-comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes forward.';
+comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';
 
 -- supabase/schemas/80_service/40_admin_views.sql
 
@@ -9068,6 +9206,7 @@ from (values
 -- supabase/schemas/98_policies.sql
 
 -- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
+-- None may raise: Realtime reads the rows of many subscribers in one transaction, and what Storage lists is the app's too.
 
 -- <table>_all_client on every table that users read. Restrictive: it holds back OAuth clients also where a policy of the app's opens all rows.
 do $$
@@ -9086,37 +9225,37 @@ end $$;
 
 -- keyframe.films
 create policy films_select_owner on keyframe.films for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
-create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select auth.uid()));
+create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
 create policy films_update_owner on keyframe.films for update to authenticated
-  using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
+  using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
-create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select auth.uid()));
+create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
 create policy projects_select_owner on keyframe.projects for select to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null and (select keyframe_private.may_read()));
 comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
-create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select auth.uid()));
+create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null) with check (owner_id = (select auth.uid()));
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null);
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
 -- keyframe.elements
 create policy elements_select_owner on keyframe.elements for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy elements_select_owner on keyframe.elements is 'Users see their own rows.';
 
 -- keyframe.element_images
 create policy element_images_select_owner on keyframe.element_images for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy element_images_select_owner on keyframe.element_images is 'Users see their own rows.';
 
 -- keyframe.models
@@ -9129,45 +9268,45 @@ comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Ev
 
 -- keyframe.predictions
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+  using (owner_id = (select keyframe_private.caller_id()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     and (select keyframe_private.may_read()));
 comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
 -- A run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
-  with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and provider_output_url is null);
+  with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and provider_output_url is null);
 comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
 
 -- keyframe.webhook_endpoints
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
 
 -- keyframe.webhook_events
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
 
 -- keyframe.webhook_deliveries
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
 
 -- keyframe.webhook_attempts
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
 -- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
 -- and its metadata name its owner.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select auth.uid()::text));
+  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select keyframe_private.caller_id()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
+  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select keyframe_private.caller_id()::text));
 -- Restrictive, because a policy of the app's may open all buckets.
 create policy keyframe_files_insert_nobody on storage.objects as restrictive for insert to anon, authenticated
   with check (bucket_id not in ('projects', 'keyframe-outputs'));
@@ -9262,7 +9401,7 @@ to service_role;
 
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
-  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
+  keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text
 to authenticated;
 grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller

@@ -1,4 +1,5 @@
 -- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
+-- None may raise: Realtime reads the rows of many subscribers in one transaction, and what Storage lists is the app's too.
 
 -- <table>_all_client on every table that users read. Restrictive: it holds back OAuth clients also where a policy of the app's opens all rows.
 do $$
@@ -17,37 +18,37 @@ end $$;
 
 -- keyframe.films
 create policy films_select_owner on keyframe.films for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
-create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select auth.uid()));
+create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
 create policy films_update_owner on keyframe.films for update to authenticated
-  using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
+  using (owner_id = (select keyframe_private.caller_id())) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
-create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select auth.uid()));
+create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
 create policy projects_select_owner on keyframe.projects for select to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null and (select keyframe_private.may_read()));
 comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
-create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select auth.uid()));
+create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null) with check (owner_id = (select auth.uid()));
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null) with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
-  using (owner_id = (select auth.uid()) and deleted_at is null);
+  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
 -- keyframe.elements
 create policy elements_select_owner on keyframe.elements for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy elements_select_owner on keyframe.elements is 'Users see their own rows.';
 
 -- keyframe.element_images
 create policy element_images_select_owner on keyframe.element_images for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy element_images_select_owner on keyframe.element_images is 'Users see their own rows.';
 
 -- keyframe.models
@@ -60,45 +61,45 @@ comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Ev
 
 -- keyframe.predictions
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+  using (owner_id = (select keyframe_private.caller_id()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     and (select keyframe_private.may_read()));
 comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
 -- A run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
-  with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and provider_output_url is null);
+  with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and provider_output_url is null);
 comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
 
 -- keyframe.webhook_endpoints
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
 comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
 
 -- keyframe.webhook_events
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
 
 -- keyframe.webhook_deliveries
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
 
 -- keyframe.webhook_attempts
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read())
+  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
     and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
 -- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
 -- and its metadata name its owner.
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select auth.uid()::text));
+  using (bucket_id = 'projects' and user_metadata ->> 'ownerId' = (select keyframe_private.caller_id()::text));
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
+  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select keyframe_private.caller_id()::text));
 -- Restrictive, because a policy of the app's may open all buckets.
 create policy keyframe_files_insert_nobody on storage.objects as restrictive for insert to anon, authenticated
   with check (bucket_id not in ('projects', 'keyframe-outputs'));

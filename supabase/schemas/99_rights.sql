@@ -80,7 +80,7 @@ to service_role;
 
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
-  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
+  keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
   keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text
 to authenticated;
 grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller

@@ -44,9 +44,9 @@ function silentAddress(): string {
   return `http://127.0.0.1:${listener.addr.port}`;
 }
 
-/** The API over HTTP in front of a platform at this address. */
-function apiBefore(platformUrl: string) {
-  const app = createApiApp({ platformUrl, timeoutMs: 300 });
+/** The API over HTTP in front of a platform at this address, which it gives up after `timeoutMs`. */
+function apiBefore(platformUrl: string, timeoutMs?: number) {
+  const app = createApiApp({ platformUrl, timeoutMs });
   const url = serve(app.fetch);
   const ask = async (path: string, options: CallOptions = {}) =>
     readReply(await fetch(url + path, requestInit({ token, ...options })));
@@ -82,7 +82,7 @@ const AWAY: Record<string, () => string> = {
 };
 
 test.each(Object.entries(AWAY))("%s → 503 unavailable with Retry-After on every route", async (_name, address) => {
-  const { ask, log } = apiBefore(address());
+  const { ask, log } = apiBefore(address(), 300);
   const replies = await Promise.all((await requests()).map((request) => ask(...request)));
   for (const { status, error, headers } of replies) {
     expect([status, error?.code]).toEqual([503, "unavailable"]);

@@ -1,7 +1,7 @@
 import type { Tool } from "@modelcontextprotocol/client";
 import { loadImage } from "@napi-rs/canvas";
 import { afterAll, expect, inject, test } from "vitest";
-import type { Stage } from "../../local/stack/command-line.ts";
+import type { Stage } from "../../command-line/show-stages.ts";
 import { runDemo } from "../../tools/demo/run-demo.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { signUp } from "../support/api/user.ts";

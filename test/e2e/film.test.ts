@@ -3,7 +3,7 @@ import { decodeJwt } from "jose";
 import { createFile, MP4BoxBuffer } from "mp4box";
 import { afterAll, expect, inject, test } from "vitest";
 import { runDemo } from "../../tools/demo/run-demo.ts";
-import { showStages, type Stage } from "../../local/stack/command-line.ts";
+import { showStages, type Stage } from "../../command-line/show-stages.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";

@@ -9,9 +9,15 @@ import { configStage } from "../../tools/deploy/config-stage.ts";
 import { extensionsStage, migrationsStage, vaultStage } from "../../tools/deploy/database-stages.ts";
 import { functionsStage, secretsStage } from "../../tools/deploy/function-stages.ts";
 import { healthStage } from "../../tools/deploy/health-stage.ts";
+import { installExtensions } from "../../local/extensions/install-extensions.ts";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
+import { supabaseCli } from "../../local/stack/supabase-cli.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
+import { STAGES } from "../../tools/deploy/stages.ts";
+import { readSource } from "../../tools/install/source.ts";
+import { onServer } from "../support/database/make-template.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/tools/deploy-platform.ts";
@@ -25,10 +31,15 @@ import { until } from "../support/until.ts";
 // A whole deployment starts the CLI 16 times: what differs in one stage takes that stage alone.
 
 let scene: DeployScene;
+let parent: string;
 beforeAll(async () => {
+  parent = await mkdtemp(join(tmpdir(), "keyframe-deploy-home-"));
   scene = await openDeployScene();
 });
-afterAll(() => scene.stop());
+afterAll(async () => {
+  await scene.stop();
+  await rm(parent, { recursive: true });
+});
 afterEach(() => {
   scene.platform.faults = {};
   scene.platform.requests = [];
@@ -276,14 +287,19 @@ describe("a later deployment", () => {
     await scene.sql`update keyframe_private.settings set owner_day_micros = null`;
   });
 
-  test("after a lost job, one switched off, another address and a rotated kick secret → puts all right", async () => {
+  test("a lost job, one switched off, a rotated kick secret → put right; another project's address → only with --moved", async () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
     const jobs = await jobNames();
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
     await scene.sql`update cron.job set active = false where jobname = 'keyframe-prune'`;
     await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'keyframe_kick_secret'`;
-    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'keyframe_functions_url'`;
-    const said = await scene.take([projectStage, databaseStage, extensionsStage, vaultStage, secretsStage]);
+    await scene.sql`select vault.update_secret(id, 'https://old.example.com/functions/v1') from vault.secrets where name = 'keyframe_functions_url'`;
+    const stages = [projectStage, databaseStage, extensionsStage, vaultStage, secretsStage];
+    await expect(scene.take(stages)).rejects.toThrow(
+      /works for https:\/\/old\.example\.com\. If it is a copy, .*npm run deploy -- --project \w+ --moved\./,
+    );
+    expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).not.toBe(rotated);
+    const said = await scene.take(stages, {}, { moved: true });
     expect(said).toContain("to set: KEYFRAME_KICK_SECRET\n");
     expect(await jobNames()).toEqual(jobs);
     expect((await vaultEntries()).map((entry) => entry.decrypted_secret)).toEqual([
@@ -293,6 +309,117 @@ describe("a later deployment", () => {
     expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).toBe(rotated);
     expectNoSecretShown(said);
   });
+
+  test.each([
+    ["app,keyframe", "app,keyframe,keyframe_worker"],
+    ["keyframe_worker,keyframe", "keyframe_worker,keyframe"],
+  ])(
+    "a project that exposes %s and has another setting → then %s: public only where its owner exposes it",
+    async (before, after) => {
+      Object.assign(scene.platform.api, { db_schema: before, max_rows: 500 });
+      await scene.take([configStage]);
+      expect(scene.platform.api).toMatchObject({ db_schema: after, max_rows: 1000 });
+    },
+  );
+
+  /** Runs the command that an error names, at the database itself. */
+  const runNamed = async (said: string): Promise<void> => {
+    const [, command = ""] = /npx supabase (migration repair [^:]*? --yes) --remote=/.exec(said) ?? [];
+    const url = new URL(scene.databaseUrl);
+    const env = { PGPASSWORD: url.password };
+    url.password = "";
+    const { code, stdout, stderr } = await supabaseCli([...command.split(" "), `--remote=${url.href}`], parent, {
+      env,
+    });
+    expect([code, stdout + stderr]).toEqual([0, expect.any(String)]);
+  };
+  const failureOf = (stages: Stage[]) => scene.take(stages).then(() => "it went well", String);
+
+  test("a lost history → the command that writes it again, after which it goes on", async () => {
+    await scene.sql`delete from supabase_migrations.schema_migrations where true`;
+    const said = await failureOf([databaseStage]);
+    expect(said).toMatch(
+      /has Keyframe, and its migration history does not: .* --status applied --yes --remote=\w+ writes it/,
+    );
+    expect(scene.platform.takeWrites()).toEqual([]);
+    await runNamed(said);
+    expect(await scene.take([databaseStage, migrationsStage])).toContain("all 1 are there");
+  });
+
+  test.each(["keyframe", "keyframe_worker", "keyframe_private"])(
+    "the schema %s is lost → named, with a way to begin anew",
+    async (schema) => {
+      await scene.sql.unsafe(`drop schema ${schema} cascade`);
+      const said = await failureOf(STAGES);
+      expect(said).toMatch(
+        new RegExp(`^DeployError: Database: .*has lost these schemas of Keyframe: ${schema}\\. Restore a backup`),
+      );
+      expect(scene.platform.takeWrites()).toEqual([]);
+      const { removeSql } = await readSource(PROJECT_ROOT);
+      await onServer(scene.databaseUrl, (sql) => sql.unsafe(removeSql));
+      for (const name of FUNCTION_NAMES) scene.platform.functions.remove(name);
+      expect(await failureOf([databaseStage])).toContain("has lost these schemas of Keyframe: keyframe_private");
+      await runNamed(said);
+      expect(await scene.take([databaseStage])).toContain("0 of 1 migrations applied");
+      await makeDeployed(scene);
+      expect(await scene.take([databaseStage, migrationsStage])).toContain("all 1 are there");
+    },
+  );
+
+  test("an extension is lost → named; once it is enabled, its jobs and secrets come back", async () => {
+    const jobs = await jobNames();
+    const stages = [databaseStage, extensionsStage, vaultStage];
+    for (const [schema, extension] of [
+      ["cron", "pg_cron"],
+      ["vault", "supabase_vault"],
+    ]) {
+      await scene.sql.unsafe(`drop schema ${schema} cascade`);
+      expect(await failureOf(stages)).toMatch(
+        new RegExp(`creating extensions and jobs.*${extension}.*is not available`),
+      );
+      await installExtensions(scene.sql, { useReal: false });
+      await scene.take(stages);
+      expect([await jobNames(), (await vaultEntries()).length]).toEqual([jobs, 2]);
+    }
+  });
+
+  test("a job of another database → scheduled here; one more of another role → the statement, after which all is well", async () => {
+    const ours = await scene.sql`select jobname, username, database, command from cron.job order by jobname`;
+    await scene.sql`update cron.job set database = 'film' where jobname = 'keyframe-prune'`;
+    const [job] = await scene.sql`
+      update cron.job set username = 'supabase_admin' where jobname = 'keyframe-sweep' returning jobid`;
+    const said = await failureOf([extensionsStage]);
+    const [, statement = ""] = /as that role or a superuser, (select [^;]*;)/.exec(said) ?? [];
+    expect(statement).toBe(`select cron.unschedule(${job?.jobid});`);
+    await scene.sql.unsafe(statement);
+    await scene.take([extensionsStage]);
+    expect(await scene.sql`select jobname, username, database, command from cron.job order by jobname`).toEqual(ours);
+  });
+
+  test("a Vault that cannot decrypt → the kick secret is made anew; the address, when it is told that the database has moved", async () => {
+    const before = await vaultEntries();
+    await scene.sql`update vault.secrets set secret = 'bm90IHJlYWRhYmxl' where name = 'keyframe_functions_url'`;
+    const stages = [projectStage, databaseStage, vaultStage, secretsStage];
+    expect(await failureOf(stages)).toMatch(/its Vault does not say for which\. .* --moved\./);
+    await scene.sql`update vault.secrets set secret = 'bm90IHJlYWRhYmxl' where name = 'keyframe_kick_secret'`;
+    const said = await scene.take(stages, {}, { moved: true });
+    const [url, kick] = await vaultEntries();
+    expect(url?.decrypted_secret).toBe(before[0]?.decrypted_secret);
+    expect(kick?.decrypted_secret).not.toBe(before[1]?.decrypted_secret);
+    expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).toBe(kick?.decrypted_secret);
+    expectNoSecretShown(said);
+  });
+
+  test.each(["keyframe_functions_url", "keyframe_kick_secret"])(
+    "%s is lost → written again, and the functions have it",
+    async (name) => {
+      await scene.sql`delete from vault.secrets where name = ${name}`;
+      await scene.take([projectStage, databaseStage, vaultStage, secretsStage]);
+      const [url, kick] = await vaultEntries();
+      expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
+      expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).toBe(kick?.decrypted_secret);
+    },
+  );
 
   test("one function that is refused → which stage, what the platform said, and where to see which versions run", async () => {
     scene.platform.faults = {

@@ -41,7 +41,7 @@ test("config.toml → the CLI knows every line, and would change nothing that th
 test("a function that imports a file that is not there → the deployment fails, though the CLI only warns", async () => {
   const root = join(folder, "checkout");
   for (const part of ["supabase", "shared"]) await cp(join(PROJECT_ROOT, part), join(root, part), { recursive: true });
-  const path = join(root, "supabase/functions/api/app.ts");
+  const path = join(root, "shared/api/app.ts");
   const text = await readFile(path, "utf8");
   await writeFile(path, text.replace(/from "\.\/\w[\w-]*\.ts"/, 'from "./not-there.ts"'));
   const cli = createSupabaseCli(PROJECT, login, root);

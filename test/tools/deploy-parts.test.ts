@@ -16,6 +16,7 @@ test("--project, --dry-run, --without-mcp and budgets → what they say", () => 
   expect(readDeployArguments(["--project", PROJECT, "--dry-run", "--without-mcp", ...budgets])).toEqual({
     project: PROJECT,
     dryRun: true,
+    moved: false,
     functions: ["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"],
     budgets: { user: 10_000_000, service: 99_500_000 },
   });

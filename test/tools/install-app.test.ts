@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { removeData } from "../../local/stack/data-folder.ts";
-import type { Stage } from "../../local/stack/command-line.ts";
+import type { Stage } from "../../command-line/show-stages.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { runDemo } from "../../tools/demo/run-demo.ts";
@@ -75,7 +75,7 @@ describe("a repository fresh from supabase init", () => {
     expect(await app.files()).toEqual(added);
   });
 
-  test("add --without-mcp → no function for agents, nor by a later add; --with-mcp → it, with the API's own name", async () => {
+  test("add --without-mcp → no function for agents, nor by a later add; --with-mcp → it", async () => {
     const hasMcp = async () => {
       const files = await app.files();
       const config = files.get("supabase/config.toml")?.includes("[functions.keyframe-mcp]");
@@ -90,8 +90,6 @@ describe("a repository fresh from supabase init", () => {
       expect(await app.install(["add", ...args])).toMatchObject({ code: 0 });
       expect(await hasMcp()).toEqual([expected, expected]);
     }
-    const text = (await app.files()).get("supabase/functions/keyframe-mcp/create-mcp.ts");
-    expect(text).toContain('"../films/create-api.ts"');
   });
 
   test("add --user-budget 10 → the SQL that sets it, to run after the migrations", async () => {
@@ -109,13 +107,13 @@ describe("a repository fresh from supabase init", () => {
   });
 
   test("another name, with an edited file → refused by its name; --force moves the folder; an edited migration → refused", async () => {
-    const path = "supabase/functions/films/app.ts";
+    const path = "supabase/functions/films/index.ts";
     await app.write(path, "// mine\n");
     const refused = await app.install(["add", "--function-name", "cinema"]);
     expect(refused).toMatchObject({ code: 1, said: expect.stringContaining(`Edited since they were copied: ${path}`) });
     expect(await app.install(["add", "--function-name", "cinema", "--force"])).toMatchObject({ code: 0 });
     const files = await app.files();
-    expect([files.has(path), files.has("supabase/functions/cinema/app.ts")]).toEqual([false, true]);
+    expect([files.has(path), files.has("supabase/functions/cinema/index.ts")]).toEqual([false, true]);
     expect(files.get("supabase/config.toml")).toMatch(/^(?!.*films).*\[functions\.cinema\]/s);
 
     const migration = [...files.keys()].find((file) => file.endsWith("_keyframe_0_1_0.sql")) ?? "";
@@ -142,6 +140,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
   test("add, db push, functions deploy → ours beside the app's, which stay as they were", async () => {
     const { code, said } = await app.install(["add"]);
     expect([code, said]).toEqual([0, expect.stringContaining("supabase db push")]);
+    expect(said).toContain("before the next supabase start: supabase db start && supabase migration up");
     const files = await app.files();
     for (const [path, text] of before) {
       if (path !== "supabase/config.toml") expect([path, files.get(path)]).toEqual([path, text]);
@@ -208,14 +207,16 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     expect(older).toMatchObject({ code: 1, said: expect.stringContaining("use a newer version of Keyframe") });
   });
 
-  test("remove → says which data go; with --yes and db push → the database as before; --migrations → the folder too", async () => {
+  test("remove → which data go; --yes, db push and what it says → the database as before; --migrations → the folder too", async () => {
     const had = await app.files();
     const refused = await app.install(["remove"]);
     expect(refused.said).not.toContain("deno.lock"); // Deno has made none
     const named = expect.stringMatching(/projects, predictions.*run the command again with --yes/s);
     expect([refused, await app.files()]).toEqual([{ code: 1, said: named }, had]);
     await scene.sql`delete from auth.users`;
-    expect(await app.install(["remove", "--yes"], newer)).toMatchObject({ code: 0 });
+    const removed = await app.install(["remove", "--yes"], newer);
+    const next = /db push.*functions delete api.*out of the exposed schemas.*PGRST106.*(drop schema [^;]*)/s;
+    expect(removed).toEqual({ code: 0, said: expect.stringMatching(next) });
     const migrations = /^supabase\/migrations\/\d+_keyframe_/;
     const kept = [...(await app.files())].filter(([path]) => !migrations.test(path));
     expect(new Map(kept)).toEqual(before);
@@ -227,6 +228,8 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     );
     expect(await app.install(["remove", "--yes", "--drop", "view cinema.titles"])).toMatchObject({ code: 0 });
     await push(app);
+    const [, drop = ""] = next.exec(removed.said) ?? [];
+    await scene.sql.unsafe(drop);
     expect(await everything()).toEqual(database);
 
     const { code, said } = await app.install(["remove", "--migrations"], newer);

@@ -352,7 +352,8 @@ async function deployNext(whileOld: () => Promise<void>): Promise<void> {
         new.url := replace(new.url, 'https://${PROJECT}.supabase.co', '${stack.url}');
         return new;
       end $$;
-      create trigger resolve before insert on net.http_request_queue for each row execute function public.resolve()`),
+      create trigger resolve before insert on net.http_request_queue for each row execute function public.resolve();
+      select keyframe_private.set_address('https://${PROJECT}.supabase.co')`),
   );
   const activating = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<undefined>();

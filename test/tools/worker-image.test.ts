@@ -40,6 +40,8 @@ test("the Dockerfile → has every file and package that the process imports, al
   expect(dockerfile).toContain(`FROM denoland/deno:${devDependencies.deno}\n`);
   const folder = await makeImage(dockerfile);
   const given = z.array(z.string()).parse(JSON.parse(/^CMD (.+)$/m.exec(dockerfile)?.[1] ?? ""));
+  const parts = [...Deno.readDirSync(folder)].map(({ name }) => name);
+  expect(parts.toSorted()).toEqual(["command-line", "node_modules", "package.json", "shared", "supabase", "worker"]);
   const command = (args: string[], env: Record<string, string> = {}) =>
     new Deno.Command(Deno.execPath(), {
       args,

@@ -1,6 +1,6 @@
 import { type KeyframeClient, mustSucceed, type StepBody, type SucceededPrediction } from "../../client/index.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
-import type { Stage, StageDisplay } from "../../local/stack/command-line.ts";
+import type { Stage, StageDisplay } from "../../command-line/show-stages.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import type { EventReceiver } from "./expect-events.ts";
 

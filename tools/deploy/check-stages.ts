@@ -65,8 +65,15 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
 /** The identity is unique among all databases: a database's name and its server's start time. */
 const ABOUT = `select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as identity,
   to_regclass('supabase_migrations.schema_migrations') is not null as history,
-  to_regclass('keyframe_private.installation') is not null as installation`;
-const about = z.object({ identity: z.string(), history: z.boolean(), installation: z.boolean() });
+  to_regclass('keyframe_private.installation') is not null as installation,
+  (select string_agg(name, ', ') from unnest(array['keyframe', 'keyframe_worker', 'keyframe_private']) name
+    where to_regnamespace(name) is null) as missing`;
+const about = z.object({
+  identity: z.string(),
+  history: z.boolean(),
+  installation: z.boolean(),
+  missing: z.string().nullable(),
+});
 
 /** The digest is that of migrationDigest(). */
 const HISTORY = `select version::text, name::text, encode(sha256(convert_to(
@@ -103,6 +110,15 @@ export const databaseStage: Stage = {
     }
     const unknown = notes.flatMap(({ name }) => (local.some((file) => file.name === name) ? [] : [name]));
     if (unknown.length > 0) throw disagreement(`has migrations that this checkout lacks (${unknown.join(", ")})`);
+    const { project } = deployment.settings;
+    const known = local.filter(({ name }) => notes.some((note) => note.name === name));
+    if (has?.missing && known.length + ours.length > 0) throw missingSchemas(has.missing, ours, project);
+    const unlisted = known.filter((file) => !ours.some(({ version }) => version === file.version));
+    if (unlisted.length > 0) {
+      throw new DeployError(
+        `The database has Keyframe, and its migration history does not: ${repair(unlisted, "applied", project)} writes it again.`,
+      );
+    }
     const digests = new Map(ours.map(({ version, digest }) => [version, digest]));
     const changed = local.filter(
       ({ version, text }) => digests.has(version) && digests.get(version) !== migrationDigest(text),
@@ -119,6 +135,14 @@ export const databaseStage: Stage = {
     return { says: `${ours.length} of ${local.length} migrations applied, as they are here${beside}` };
   },
 };
+
+const repair = (migrations: { version: string }[], status: "applied" | "reverted", project: string) =>
+  `npx supabase migration repair ${migrations.map(({ version }) => version).join(" ")} --status ${status} --yes --remote=${project}`;
+
+const missingSchemas = (missing: string, ours: { version: string }[], project: string) =>
+  new DeployError(
+    `The database has lost these schemas of Keyframe: ${missing}. Restore a backup (docs/upgrade.md). To begin anew, without films and their data: remove what is left (docs/deploy.md, "Remove it")${ours.length === 0 ? "" : `, then ${repair(ours, "reverted", project)}`}, then deploy.`,
+  );
 
 const disagreement = (what: string) =>
   new DeployError(

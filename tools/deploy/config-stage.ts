@@ -19,9 +19,12 @@ const compared = z.object({
 
 const schemas = z.array(z.string());
 
+/** The others in config.toml are those of a new project: here its owner has chosen. */
+const isOurs = (schema: string) => schema.startsWith("keyframe");
+
 /**
- * Applies what supabase/config.toml declares and leaves other settings alone. Schemas that the project already exposes
- * stay exposed.
+ * Applies what supabase/config.toml declares and leaves other settings alone. Of the exposed schemas only ours are added: a project
+ * whose Data API exposes a schema that does not exist answers every request with 503.
  */
 export const configStage: Stage = {
   name: "Config",
@@ -32,10 +35,10 @@ export const configStage: Stage = {
     const changes = declared.flatMap((change) => {
       if (change.path.join(".") !== "api.schemas") return [change];
       const remote = schemas.parse(change.remote ?? []);
-      const missing = schemas.parse(change.local).filter((name) => !remote.includes(name));
-      if (missing.length === 0) return [];
+      const missing = schemas.parse(change.local).filter((name) => isOurs(name) && !remote.includes(name));
+      // A push sends the whole list, also because of another setting.
       exposed = [...remote, ...missing];
-      return [{ ...change, local: exposed }];
+      return missing.length === 0 ? [] : [{ ...change, local: exposed }];
     });
     if (changes.length === 0) return { says: "every setting is as declared" };
     return {

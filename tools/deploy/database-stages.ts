@@ -45,18 +45,24 @@ begin
 end
 $$;`;
 
-const JOBS = "select keyframe_private.schedule_jobs();";
+const JOBS = "select array_to_string(keyframe_private.schedule_jobs(), ' ') as kept;";
+const jobsRow = z.object({ kept: z.string() });
 
 /** Creates missing extensions and cron jobs: without them nothing wakes the functions. */
 export const extensionsStage: Stage = {
   name: "Extensions, jobs",
   plan: async ({ cli }) => ({
-    says: "pg_net, pg_cron, supabase_vault and the jobs, where missing, switched off or of another command",
-    apply: () => cli.query("creating extensions and jobs", `${EXTENSIONS}\n${JOBS}`, z.unknown(), "write"),
+    says: "pg_net, pg_cron, supabase_vault and the jobs, where missing, switched off, elsewhere or of another command",
+    apply: async () => {
+      const [row] = await cli.query("creating extensions and jobs", `${EXTENSIONS}\n${JOBS}`, jobsRow, "write");
+      if (row?.kept)
+        throw new DeployError(`The jobs are scheduled, and pg_cron keeps entries beside them. ${row.kept}`);
+    },
   }),
 };
 
 const SECRET_BYTES = 32;
+const addressRow = z.object({ address: z.string().nullable(), elsewhere: z.boolean() });
 const kickRow = z.object({ keyframe_kick_secret: z.string() });
 
 /**
@@ -65,31 +71,46 @@ const kickRow = z.object({ keyframe_kick_secret: z.string() });
  */
 export const vaultStage: Stage = {
   name: "Vault",
-  plan: async ({ cli, settings, keeper, found }) => {
-    const url = `${settings.projectUrl}/functions/v1`;
-    return {
-      says: `keyframe_functions_url is ${url}; keyframe_kick_secret is added where there is none`,
-      apply: async () => {
-        const made = keeper.add(`whsec_${crypto.getRandomValues(new Uint8Array(SECRET_BYTES)).toBase64()}`);
-        const [row] = await cli.query("writing to the Vault", vaultSql(url, made), kickRow, "write");
-        const kept = webhookSecret.safeParse(keeper.add(row?.keyframe_kick_secret));
-        if (!kept.success) {
-          throw new DeployError(
-            "The Vault entry keyframe_kick_secret cannot sign: it must be whsec_ and base64. Delete it (delete from vault.secrets where name = 'keyframe_kick_secret') and run the command again: it makes a new one.",
-          );
-        }
-        found.kickSecret = kept.data;
-      },
-    };
-  },
+  plan: async ({ cli, settings, keeper, found }) => ({
+    says: `keyframe_functions_url is ${settings.projectUrl}/functions/v1; keyframe_kick_secret is added where there is none`,
+    apply: async () => {
+      const { projectUrl, project } = settings;
+      const [is] = await cli.query(
+        "asking which project the database works for",
+        addressSql(projectUrl),
+        addressRow,
+        "write",
+      );
+      if (is?.elsewhere && !settings.moved) {
+        const whose = is.address === null ? "its Vault does not say for which" : `it works for ${is.address}`;
+        throw new DeployError(
+          `The database does not work for this project: ${whose}. If it is a copy, the other project may still run, and what waits in both would be paid and sent twice: see "Restore a backup" in docs/upgrade.md. Then let it work here: npm run deploy -- --project ${project} --moved.`,
+        );
+      }
+      const made = keeper.add(`whsec_${crypto.getRandomValues(new Uint8Array(SECRET_BYTES)).toBase64()}`);
+      const [row] = await cli.query("writing to the Vault", vaultSql(projectUrl, made), kickRow, "write");
+      const kept = webhookSecret.safeParse(keeper.add(row?.keyframe_kick_secret));
+      if (!kept.success) {
+        throw new DeployError(
+          "The Vault entry keyframe_kick_secret cannot sign: it must be whsec_ and base64. Delete it (delete from vault.secrets where name = 'keyframe_kick_secret') and run the command again: it makes a new one.",
+        );
+      }
+      found.kickSecret = kept.data;
+    },
+  }),
 };
 
-/** Adds both entries where missing, corrects the URL, and returns the kick secret in use. Neither value can contain a quote. */
+/** Without an entry, a database in which nothing was ever started is a new one. */
+const addressSql = (url: string): string => `
+select a.address, a.address is distinct from '${url}' and (
+    exists (select from vault.secrets s where s.name = 'keyframe_functions_url') or exists (select from keyframe.predictions)) as elsewhere
+from (select keyframe_private.address() as address) a;`;
+
+/** Writes the address, adds a kick secret where there is none that can be decrypted, and returns the one in use. Neither can contain a quote. */
 const vaultSql = (url: string, kickSecret: string): string => `
-select vault.update_secret(v.id, '${url}') from vault.decrypted_secrets v
-where v.name = 'keyframe_functions_url' and v.decrypted_secret is distinct from '${url}';
-select vault.create_secret('${url}', 'keyframe_functions_url', 'Where Keyframe kicks its functions')
-where not exists (select from vault.secrets s where s.name = 'keyframe_functions_url');
+select keyframe_private.set_address('${url}');
+delete from vault.secrets s
+where s.name = 'keyframe_kick_secret' and keyframe_private.read_secret('keyframe_kick_secret') is null;
 select vault.create_secret('${kickSecret}', 'keyframe_kick_secret', 'Signs the kicks; KEYFRAME_KICK_SECRET of the functions is the same')
 where not exists (select from vault.secrets s where s.name = 'keyframe_kick_secret');
-select v.decrypted_secret as keyframe_kick_secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';`;
+select keyframe_private.read_secret('keyframe_kick_secret') as keyframe_kick_secret;`;

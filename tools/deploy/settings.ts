@@ -1,22 +1,36 @@
 import type { z } from "zod";
-import { parseOptions } from "../../local/stack/command-line.ts";
+import { parseOptions } from "../../command-line/run-main.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../../local/stack/function-arguments.ts";
 import { functionEnvironments } from "../../shared/platform/environment.ts";
 import { BUDGET_OPTIONS, type Budgets, readBudgets } from "../budgets.ts";
 import { DeployError } from "./reporting.ts";
 import type { Database } from "./supabase-cli.ts";
 
-type DeployArguments = { project: string; dryRun: boolean; functions: FunctionName[]; budgets: Budgets };
+type DeployArguments = {
+  project: string;
+  dryRun: boolean;
+  /** The database was copied or moved from another project, and is to work for this one. */
+  moved: boolean;
+  functions: FunctionName[];
+  budgets: Budgets;
+};
 
 /** Reads the command line. Throws one line that names what is wrong. */
 export function readDeployArguments(args: string[]): DeployArguments {
   const options = {
     project: { type: "string" },
     "dry-run": { type: "boolean", default: false },
+    moved: { type: "boolean", default: false },
     "without-mcp": { type: "boolean", default: false },
     ...BUDGET_OPTIONS,
   } as const;
-  const { project, "dry-run": dryRun, "without-mcp": withoutMcp, ...given } = parseOptions({ args, options }).values;
+  const {
+    project,
+    "dry-run": dryRun,
+    moved,
+    "without-mcp": withoutMcp,
+    ...given
+  } = parseOptions({ args, options }).values;
   if (project === undefined) throw new DeployError("Say which project: npm run deploy -- --project <ref>");
   if (!/^[a-z]{20}$/.test(project)) {
     throw new DeployError(
@@ -24,7 +38,7 @@ export function readDeployArguments(args: string[]): DeployArguments {
     );
   }
   const functions = FUNCTION_NAMES.filter((name) => !withoutMcp || name !== "keyframe-mcp");
-  return { project, dryRun, functions, budgets: readBudgets(given) };
+  return { project, dryRun, moved, functions, budgets: readBudgets(given) };
 }
 
 /** Variables that are passed on to the functions when they are set here; see docs/deploy.md. */

@@ -106,6 +106,10 @@ const REMEDIES: [pattern: RegExp, remedy: string][] = [
     "This account sees no such project: compare the ref with `npx supabase projects list`, and the account with the one you signed in as.",
   ],
   [
+    /extension "[^"]+" is not available|could not open extension control file/i,
+    "Enable that extension (the project's page → Database → Extensions), and run the command again.",
+  ],
+  [
     /maximum deployment size|bundle too large|status 413/i,
     "A function is too large for Supabase to bundle: docs/deploy.md says how to bundle it on this machine.",
   ],

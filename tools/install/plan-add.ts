@@ -30,9 +30,7 @@ export async function planAdd(all: Source, app: App, { functionName, mcp, force,
   const source = hasMcp ? all : withoutMcp(all);
   const apiName = functionName ?? app.record?.functionName ?? "api";
   const named = (name: string) => (name === "api" ? apiName : name);
-  const files = new Map(
-    [...source.code].map(([path, text]) => [pathInApp(path, apiName), textInApp(path, text, apiName)]),
-  );
+  const files = new Map([...source.code].map(([path, text]) => [pathInApp(path, apiName), textInApp(path, text)]));
   const functions = Object.fromEntries(
     Object.entries(source.functions).map(([name, settings]) => [named(name), rename(settings, name, named(name))]),
   );
@@ -82,11 +80,10 @@ const withoutMcp = (source: Source): Source => {
   return { ...source, functions, code: new Map([...source.code].filter(([path]) => !isOfMcp(path))) };
 };
 
-/** The functions find the shared code two folders nearer than in the checkout; keyframe-mcp finds the API's by its name. */
-function textInApp(path: string, text: string, apiName: string): string {
+/** The functions find the shared code two folders nearer than in the checkout. */
+function textInApp(path: string, text: string): string {
   if (path.startsWith("shared/") || !path.endsWith(".ts")) return text;
-  const named = isOfMcp(path) ? text.replaceAll('"../api/', `"../${apiName}/`) : text;
-  return named.replaceAll(/"((?:\.\.\/)*)\.\.\/\.\.\/shared\//g, '"$1_shared/keyframe/');
+  return text.replaceAll(/"((?:\.\.\/)*)\.\.\/\.\.\/shared\//g, '"$1_shared/keyframe/');
 }
 
 const rename = (settings: Source["functions"][string], from: string, to: string) =>

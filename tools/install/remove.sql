@@ -1,15 +1,37 @@
 -- Removes Keyframe from the database: every project, prediction, film's row and event, the jobs with their log, policies and Vault
 -- entries. It refuses, and changes nothing, when something of the app would go too: a view, a function, a foreign key, a column of
 -- a type of ours. A bucket of ours with files stays, because SQL may not delete files: empty and delete it in Studio.
+-- The schemas keyframe and keyframe_worker stay, empty: while the Data API exposes a schema that does not exist, it answers every request of
+-- the app with 503 (PGRST002). No longer exposed, they can go: drop schema keyframe, keyframe_worker.
 
 do $$
 declare
   -- Objects of the app that may go, as the error below names them.
   allowed text[] := '{}';
   lost text[];
+  schema_name text;
+  mark constant text := 'Left empty by the removal of Keyframe. Drop it when the Data API no longer exposes it.';
+  -- Also when some of its schemas are lost.
+  is_here constant boolean := exists (
+    select from pg_catalog.pg_namespace n
+    where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private')
+      and pg_catalog.obj_description(n.oid, 'pg_namespace') is distinct from mark);
+  -- By their whole names: the app may have jobs and secrets whose names begin like ours.
+  our_jobs constant text[] := '{keyframe-sweep,keyframe-delete-parts,keyframe-merge-costs,keyframe-prune,keyframe-prune-references,keyframe-prune-rates,keyframe-prune-cron}';
+  our_secrets constant text := '^keyframe_(functions_url|kick_secret|webhook_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$';
+  job record;
 begin
-  delete from cron.job_run_details where jobid in (select jobid from cron.job where jobname like 'keyframe-%');
-  perform cron.unschedule(jobname) from cron.job where jobname like 'keyframe-%';
+  if to_regclass('cron.job') is not null then
+    for job in select j.jobid, j.jobname, j.username from cron.job j where j.jobname = any (our_jobs) loop
+      begin
+        perform cron.unschedule(job.jobid);
+      exception when others then
+        raise exception 'Keyframe is not removed, because its job % is of the role %: as that role or a superuser, select cron.unschedule(%), then run this again (%).',
+          job.jobname, job.username, job.jobid, sqlerrm;
+      end;
+      delete from cron.job_run_details d where d.jobid = job.jobid;
+    end loop;
+  end if;
   drop policy if exists keyframe_references_select_owner on storage.objects;
   drop policy if exists keyframe_outputs_select_owner on storage.objects;
   drop policy if exists keyframe_files_all_client on storage.objects;
@@ -18,7 +40,7 @@ begin
   drop policy if exists keyframe_files_delete_nobody on storage.objects;
 
   -- The migrations may stand in the folder again behind this one, and refuse a database that has the buckets.
-  if to_regnamespace('keyframe_private') is not null then
+  if is_here then
     begin
       perform set_config('storage.allow_delete_query', 'true', true);
       delete from storage.buckets b where b.id in ('projects', 'keyframe-outputs')
@@ -47,13 +69,19 @@ begin
       and coalesce(o.schema, '') !~ '^(keyframe(_private|_worker)?$|pg_toast|pg_temp)'
       and (o.identity !~ '(^|^for | on )keyframe(_private|_worker)?\.'
         or o.identity ~ ' in publication (?!supabase_realtime$)'
-        or o.type = 'trigger' and (select p.pronamespace::regnamespace::text !~ '^(keyframe|pg_catalog)'
+        or o.type = 'trigger' and (select p.pronamespace::regnamespace::text !~ '^(keyframe(_private|_worker)?|pg_catalog)$'
           from pg_catalog.pg_trigger t join pg_catalog.pg_proc p on p.oid = t.tgfoid where t.oid = d.objid))
     group by d.classid, d.objid, d.objsubid, o.type, o.identity
     having not bool_or(d.deptype = 'i') or d.classid = 'pg_catalog.pg_attrdef'::regclass;
 
   drop schema if exists keyframe, keyframe_worker, keyframe_private cascade;
-  delete from vault.secrets where name like 'keyframe\_%';
+  foreach schema_name in array '{keyframe,keyframe_worker}'::text[] loop
+    execute format('create schema %I', schema_name);
+    execute format('comment on schema %I is %L', schema_name, mark);
+  end loop;
+  if to_regclass('vault.secrets') is not null then
+    delete from vault.secrets s where s.name ~ our_secrets;
+  end if;
 
   delete from pg_temp.keyframe_objects o using pg_catalog.pg_depend d
   where (d.classid, d.objid, d.objsubid) = (o.classid, o.objid, o.objsubid);

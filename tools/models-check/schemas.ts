@@ -6,7 +6,7 @@ import {
   type RecordedSchema,
   sourceKinds,
 } from "../../local/simulator/model-schemas.ts";
-import { oneLine } from "../../local/stack/command-line.ts";
+import { oneLine } from "../../command-line/run-main.ts";
 
 /** A model's schema and its origin, or why there is none and what to do. */
 export type Found = { schema: InputSchema; origin: string; version?: string; openapi: unknown } | { missing: string };

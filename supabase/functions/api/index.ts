@@ -1,7 +1,7 @@
 import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { pause } from "../../../shared/platform/retry.ts";
-import { createApi } from "./create-api.ts";
+import { createApi } from "../../../shared/api/create-api.ts";
 
 const app = createApi(
   readEnvironment(functionEnvironments.api, (name) => Deno.env.get(name)),

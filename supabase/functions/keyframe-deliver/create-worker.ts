@@ -10,14 +10,14 @@ type Settings = {
   allowLocal: boolean;
   callDatabase: CallDatabase;
   log: Log;
-  /** A process of `npm run worker`, not a function. Health names it. */
-  isProcess?: boolean;
+  /** Of a process of `npm run worker`: the address of the project that it works for. A function works for who kicks it. */
+  address?: string | undefined;
   /** Milliseconds since 1970: it signs. */
   now?: () => number;
 };
 
 /** The worker `deliver`, for the edge function and for `npm run worker`. */
-export function createDeliver({ allowLocal, callDatabase, log, isProcess = false, now = Date.now }: Settings) {
+export function createDeliver({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
   /** Loaded during the first claim: the answer to the first kick does not wait for undici. A claim fails with it: the worker stops. */
   let sender: Promise<ReturnType<typeof createSender>> | undefined;
   const openSender = () =>
@@ -29,7 +29,7 @@ export function createDeliver({ allowLocal, callDatabase, log, isProcess = false
     attempt: async (delivery) => (await openSender())(delivery),
     log,
     clock: systemClock,
-    isProcess,
+    address,
   });
   return createWorker({
     ...queue,

@@ -16,14 +16,14 @@ type Settings = {
   environment: Omit<FunctionEnvironment<"keyframe-generate">, "KEYFRAME_KICK_SECRET">;
   callDatabase: CallDatabase;
   log: Log;
-  /** A process of `npm run worker`, not a function. Health names it. */
-  isProcess?: boolean;
+  /** Of a process of `npm run worker`: the address of the project that it works for. A function works for who kicks it. */
+  address?: string | undefined;
   /** Milliseconds since 1970. */
   now?: () => number;
 };
 
 /** The worker `generate`, for the edge function and for `npm run worker`. */
-export function createGenerate({ environment, callDatabase, log, isProcess = false, now = Date.now }: Settings) {
+export function createGenerate({ environment, callDatabase, log, address, now = Date.now }: Settings) {
   const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
   const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
   const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
@@ -43,7 +43,7 @@ export function createGenerate({ environment, callDatabase, log, isProcess = fal
     now,
   };
   return createWorker({
-    claim: createClaim(callDatabase, isProcess, pollSeconds),
+    claim: createClaim(callDatabase, pollSeconds, address),
     work: (task, signal) => work(task, { ...deps, database: createDatabase(callDatabase, callUntil(signal), pollSeconds) }, signal),
     identify: (task) => ({ task: task.task, ...identify(task) }),
     log,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
 import { type ApiError, type Envelope, failed } from "../../../shared/http/errors.ts";
-import { invalidRequest, issueSentence } from "../api/errors.ts";
+import { invalidRequest, issueSentence } from "../../../shared/api/errors.ts";
 
 /** What a call came with, and how long it may be held. */
 export type From = { authorization: string; requestId: string; signal: AbortSignal; prefer?: string };

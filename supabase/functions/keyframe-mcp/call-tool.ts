@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { OperationId } from "../../../shared/contract/operations/index.ts";
-import { invalidFields } from "../api/errors.ts";
+import { invalidFields } from "../../../shared/api/errors.ts";
 import { type CallOperation, type From, type Outcome, refused } from "./call-operation.ts";
 import type { PictureSpace } from "./picture-space.ts";
 import { type createReadPictures, outputsOf } from "./pictures.ts";
@@ -16,9 +16,9 @@ type Deps = {
 /** Says how a wait goes on. Clients begin their time limit anew with each. */
 type Notify = (progress: { progress: number; message: string }) => Promise<void>;
 
-/** Below the time limits of clients, most of which give a call 60 seconds. */
-const WAIT_MS = 45_000;
-const LOOK_SECONDS = 5;
+/** Proxies that keep an answer until it is complete give it 30 seconds, most clients 60. */
+const WAIT_MS = 25_000;
+const LOOK_MS = 5_000;
 /** The least time between two looks, where the API does not hold them. */
 const PAUSE_MS = 1_000;
 /** Of an answer with many files the first ones are named; all are in its data. */
@@ -67,7 +67,8 @@ async function wait(args: Record<string, unknown>, from: From, notify: Notify, d
   const began = deps.elapsed();
   for (;;) {
     const lookedAt = deps.elapsed();
-    const held = { ...from, prefer: `wait=${LOOK_SECONDS}` };
+    const holdMs = Math.min(LOOK_MS, WAIT_MS - (lookedAt - began));
+    const held = { ...from, prefer: `wait=${Math.max(0, Math.floor(holdMs / 1000))}` };
     const outcome = await deps.callOperation(of, which, held);
     const passed = deps.elapsed() - began;
     if (!outcome.success || Object(outcome.data).completedAt !== null || passed >= WAIT_MS || from.signal.aborted)

@@ -5,9 +5,9 @@ import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
 import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import { describeError } from "../../../shared/platform/log.ts";
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
-import { createApi, createVerifier, type System } from "../api/create-api.ts";
-import { internal } from "../api/errors.ts";
-import { respondWithError } from "../api/http/respond.ts";
+import { createApi, createVerifier, type System } from "../../../shared/api/create-api.ts";
+import { internal } from "../../../shared/api/errors.ts";
+import { respondWithError } from "../../../shared/api/http/respond.ts";
 import { createCallOperation } from "./call-operation.ts";
 import { callTool } from "./call-tool.ts";
 import { createPictureSpaces, type PictureSpace } from "./picture-space.ts";
@@ -83,13 +83,13 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
   };
 
   async function answer(request: Request, requestId: string): Promise<Response> {
-    if (new URL(request.url).pathname.endsWith("/oauth-protected-resource")) return Response.json(metadata);
+    if (/\/oauth-protected-resource\/?$/.test(new URL(request.url).pathname)) return Response.json(metadata);
     const { ownerId } = await verify(request.headers.get("authorization")); // before anything else of a stranger's is read
     const headers = new Headers(request.headers);
     headers.set("x-request-id", requestId);
     const { method, url, signal } = request;
     if (method !== "POST") return handler.fetch(new Request(url, { method, headers, signal }));
-    const body = await readBody(request, BODY);
+    const body = new TextDecoder().decode(await readBody(request, BODY));
     if (isBatch(body)) return Response.json(NO_BATCH, { status: 400 });
     const name = crypto.randomUUID();
     const space = openSpace(ownerId);
@@ -127,8 +127,13 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
 }
 
 /** Only the oldest version of the protocol has batches. Each call of one would be answered at the same time. */
-const isBatch = (body: Uint8Array): boolean => body.find((byte) => !WHITE_SPACE.has(byte)) === "[".charCodeAt(0);
-const WHITE_SPACE = new Set([..." \t\r\n"].map((character) => character.charCodeAt(0)));
+function isBatch(body: string): boolean {
+  try {
+    return Array.isArray(JSON.parse(body));
+  } catch {
+    return false; // the handler says that it is no JSON
+  }
+}
 const NO_BATCH = {
   jsonrpc: "2.0",
   id: null,

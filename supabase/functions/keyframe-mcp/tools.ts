@@ -52,7 +52,7 @@ export const TOOLS: Record<string, Tool> = {
   wait: {
     of: "readVideo",
     title: "Wait for the end of a prediction",
-    says: "Returns the prediction when it has ended, with its picture or a link to its video, and what it cost; after 45 seconds as it is then. While its status is queued, starting or processing, call it again with the same arguments: waiting costs nothing.",
+    says: "Returns the prediction when it has ended, with its picture or a link to its video, and what it cost; after 25 seconds as it is then. While its status is queued, starting or processing, call it again with the same arguments: waiting costs nothing.",
     shows: true,
     waits: true,
   },

@@ -1,13 +1,32 @@
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- Keyframe never changes what an app has made: a bucket of the app with one of our names stops the migration before anything is written.
+-- A removal leaves these two (tools/install/remove.sql). Without cascade: what the app has put there since stops the migration.
 do $$
 declare
-  taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+  left_empty text;
 begin
-  if taken is not null then
-    -- All in the message: the Supabase CLI prints no hint.
-    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', taken;
+  for left_empty in
+    select n.nspname from pg_namespace n
+    where n.nspname in ('keyframe', 'keyframe_worker') and obj_description(n.oid, 'pg_namespace') like 'Left empty by the removal of Keyframe%'
+  loop
+    execute format('drop schema %I', left_empty);
+  end loop;
+end $$;
+
+-- Keyframe never changes what is there: a schema or a bucket with one of our names stops the migration before anything is written. All is
+-- in the message: the Supabase CLI prints no hint.
+do $$
+declare
+  schemas text := (
+    select string_agg(format('"%s"', n.nspname), ', ') from pg_namespace n where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private'));
+  buckets text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+begin
+  if to_regclass('keyframe_private.installation') is not null then
+    raise exception 'Keyframe is in this database already, and the history of its migrations does not say so. Write it again: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
+  elsif schemas is not null then
+    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If it is left of a Keyframe that has lost another of its schemas, restore a backup, or empty it by tools/install/remove.sql (docs/deploy.md).', schemas;
+  elsif buckets is not null then
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', buckets;
   end if;
 end $$;
 

@@ -1,5 +1,15 @@
 -- Whose request it is, and whose row.
 
+-- For policies and what they call, none of which may raise: auth.uid() raises where the sub is no UUID, as in another service's sessions.
+create function keyframe_private.caller_id()
+returns uuid language plpgsql stable set search_path = '' as $$
+declare
+  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), auth.jwt() ->> 'sub');
+begin
+  return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
+end $$;
+comment on function keyframe_private.caller_id is 'The user whose token this is; null for a token without a user of this project''s Auth.';
+
 create function keyframe_private.require_user()
 returns void language plpgsql stable set search_path = '' as $$
 begin

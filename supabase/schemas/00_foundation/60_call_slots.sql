@@ -34,7 +34,7 @@ comment on function keyframe_private.take_call is 'Gives this transaction one of
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
 declare
-  caller constant uuid := auth.uid();
+  caller constant uuid := keyframe_private.caller_id();
 begin
   if caller is null or coalesce(current_setting('request.method', true), '') = '' then
     return true;

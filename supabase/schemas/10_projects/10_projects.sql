@@ -159,7 +159,7 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 create function keyframe_private.deleted_projects()
 returns uuid[] language plpgsql stable security definer set search_path = '' as $$
 begin
-  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+  return array(select p.id from keyframe.projects p where p.owner_id = keyframe_private.caller_id() and p.deleted_at is not null);
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 

@@ -30,9 +30,43 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; isProcess, whether it is a process of npm run worker and not a function; address, the project that a process works for.';
 
--- Skips rows that another claim has locked: that records the same. It never fails the claim: without a heartbeat the sweep kicks.
+-- After a restore under another key the Vault's entries cannot be decrypted.
+create function keyframe_private.read_secret(secret_name text)
+returns text language plpgsql stable set search_path = '' as $$
+begin
+  return (select v.decrypted_secret from vault.decrypted_secrets v where v.name = secret_name);
+exception when others then
+  return null;
+end $$;
+comment on function keyframe_private.read_secret is 'A secret of the Vault; null when it is missing or cannot be decrypted.';
+
+-- A copy of this database, such as a restored dump, has the address of its original: its kicks go there, and worker processes beside it are
+-- refused. It submits and sends nothing until set_address.
+create function keyframe_private.address()
+returns text language sql stable set search_path = '' as $$
+  select substring(keyframe_private.read_secret('keyframe_functions_url') from '^(.*)/functions/v1$')
+$$;
+comment on function keyframe_private.address is 'The address of the project that this database works for, by its Vault; null when that does not say.';
+
+create function keyframe_private.set_address(address text)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
+begin
+  if base !~ '^https?://[^\s/]+' then
+    raise exception 'An address is such as https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
+  end if;
+  if base is distinct from keyframe_private.address() then
+    delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
+    perform vault.create_secret(base || '/functions/v1', 'keyframe_functions_url', 'Where Keyframe kicks its functions: the project that this database works for');
+  end if;
+end $$;
+comment on function keyframe_private.set_address is 'Says that this database works for the project at this address, as after it was moved or copied: kicks go there from then on.';
+
+-- Skips rows that another claim has locked: that records the same. It fails the claim of a process of another project, and no other: without a
+-- heartbeat the sweep kicks. Functions work for who kicks them.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare
@@ -40,6 +74,9 @@ declare
   next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0)
     else '-infinity' end;
 begin
+  if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
+    raise exception 'This database works for another project than %.', report ->> 'address' using errcode = 'KEYAD';
+  end if;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
@@ -59,24 +96,25 @@ begin
     select k.id from keyframe_private.kicks k
     where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null
       and k.error is null limit 1000 for update skip locked));
-exception when others or assert_failure then
-  raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
+exception
+  when sqlstate 'KEYAD' then
+    raise;
+  when others or assert_failure then
+    raise warning 'No heartbeat of %: % (%)', function_name, sqlerrm, sqlstate;
 end $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
 create function keyframe_private.kick(function_name text)
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
-  base_url text;
-  secret text;
+  base_url constant text := keyframe_private.read_secret('keyframe_functions_url');
+  secret constant text := keyframe_private.read_secret('keyframe_kick_secret');
   kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
   signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
   signature text;
 begin
-  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
-  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
   if base_url is null or secret is null then
-    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.';
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it.';
   end if;
   signature := encode(
     keyframe_private.hmac_sha256(

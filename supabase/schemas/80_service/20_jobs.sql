@@ -15,25 +15,64 @@ returns table (name text, schedule text, command text, late_after interval) lang
     ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
     ('keyframe-prune-cron', '17 * * * *',
       'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''', interval '3 hours')
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
 $$;
 comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
 
--- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off.
+-- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
+-- database keeps entries of the former one. Two entries of one name have two roles.
+create function keyframe_private.scheduled_jobs()
+returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
+language sql stable set search_path = '' as $$
+  select w.name, coalesce(c.schedule, w.schedule), w.command, w.late_after, c.jobid, o.owner,
+    case
+      when c.jobid is null then 'missing'
+      when c.username <> o.owner then format('as entry %s of the role %s, not of %s', c.jobid, c.username, o.owner)
+      when not c.active then 'switched off'
+      when c.command <> w.command then 'with another command'
+      when c.database <> current_database() then format('in the database %s, not in %s', c.database, current_database())
+      when coalesce(current_setting('cron.use_background_workers', true), 'off') <> 'on'
+          and (c.nodename, c.nodeport) <> (coalesce(nullif(current_setting('cron.host', true), ''), 'localhost'), current_setting('port')::integer)
+        then format('at the server %s:%s, not at this one', c.nodename, c.nodeport)
+    end
+  from keyframe_private.jobs() w
+  cross join (
+    select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
+  left join cron.job c on c.jobname = w.name
+$$;
+comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
+
+-- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
+-- current role: that of the migrations, also when a superuser calls.
 create function keyframe_private.schedule_jobs()
-returns void language plpgsql volatile set search_path = '' as $$
+returns text[] language plpgsql volatile set search_path = '' as $$
 declare
-  job record;
+  caller constant text := current_setting('role');
+  entries constant jsonb := (select jsonb_agg(to_jsonb(j)) from keyframe_private.scheduled_jobs() j);
+  kept text[] := '{}';
+  entry record;
 begin
-  for job in
-    select j.name, j.command, coalesce(c.schedule, j.schedule) as schedule, c.jobid
-    from keyframe_private.jobs() j left join cron.job c on c.jobname = j.name
-    where c.jobid is null or not c.active or c.command <> j.command
+  for entry in
+    select e.* from jsonb_to_recordset(entries) as e (name text, jobid bigint, obstacle text) where e.obstacle is not null and e.jobid is not null
   loop
-    perform cron.unschedule(job.jobid); -- nothing for null
-    perform cron.schedule(job.name, job.schedule, job.command);
+    begin
+      perform cron.unschedule(entry.jobid);
+    exception when others then
+      kept := kept || format('%s is there %s: as that role or a superuser, select cron.unschedule(%s);', entry.name, entry.obstacle, entry.jobid);
+    end;
   end loop;
+  for entry in
+    select distinct on (e.name) e.* from jsonb_to_recordset(entries) as e (name text, schedule text, command text, role text, obstacle text)
+    order by e.name, e.obstacle is not null
+  loop
+    if entry.obstacle is not null then
+      perform set_config('role', entry.role, true);
+      perform cron.schedule(entry.name, entry.schedule, entry.command);
+      perform set_config('role', caller, true);
+    end if;
+  end loop;
+  return kept;
 end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing, switched off or of another command.';
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
 
 select keyframe_private.schedule_jobs();

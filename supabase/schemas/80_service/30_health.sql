@@ -42,12 +42,13 @@ begin
   return jsonb_build_object(
     'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
     'now', keyframe_private.wire_time(clock_timestamp()),
+    'address', keyframe_private.address(),
     'version', versions[1],
     'outdated', case
       when process_version = any (versions[:2]) then null
       when process_version = any (versions) then 'process' else 'database' end);
 end $$;
-comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; version; outdated: process or database, null when they fit }.';
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
 
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
@@ -73,7 +74,7 @@ begin
       ('limitedOwners', 'limited_owners'), ('appTriggers', 'app_triggers'), ('workers', 'worker_figures'), ('lastKicks', 'last_kick_figures'),
       ('kicks', 'kick_figures'), ('jobs', 'job_figures'), ('predictions', 'prediction_figures'), ('deliveries', 'delivery_figures'),
       ('events', 'event_figures'), ('fileRemovals', 'file_removal_figures'), ('unavailableModels', 'unavailable_models'),
-      ('costs', 'cost_figures')
+      ('costs', 'cost_figures'), ('snapshots', 'snapshot_figures')
     ) p (name, function_name)
   loop
     value := null;

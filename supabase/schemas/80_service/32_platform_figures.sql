@@ -138,6 +138,32 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
+-- They lock nothing: health would be well while tables grow and each claim reads more dead rows. A standby with hot_standby_feedback holds
+-- by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions count.
+create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
+returns jsonb language sql volatile set search_path = '' as $$
+  select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
+  from (
+    select h.kind, h.name, h.role, keyframe_private.seconds_since(h.since) as seconds, h.transactions
+    from (
+      select case a.backend_type when 'walsender' then 'standby' else 'session' end as kind,
+        case a.backend_type when 'walsender' then a.application_name else a.pid::text end as name, a.usename::text as role,
+        case when a.backend_type <> 'walsender' then a.xact_start end as since, age(a.backend_xmin) as transactions
+      from pg_catalog.pg_stat_activity a
+      where a.backend_xmin is not null and a.backend_type <> 'autovacuum worker' and a.pid <> pg_backend_pid()
+        and (a.datname = current_database() or a.backend_type = 'walsender')
+      union all
+      select 'prepared', p.gid, p.owner::text, p.prepared, age(p.transaction)
+      from pg_catalog.pg_prepared_xacts p where p.database = current_database()
+      union all
+      select 'slot', r.slot_name::text, null, case when not r.active then (to_jsonb(r) ->> 'inactive_since')::timestamptz end,
+        greatest(age(r.xmin), age(r.catalog_xmin))
+      from pg_catalog.pg_replication_slots r where coalesce(r.xmin, r.catalog_xmin) is not null) h
+    where h.since < clock_timestamp() - held_for or h.transactions > transactions_held
+    order by h.transactions desc limit 3) s
+$$;
+comment on function keyframe_private.snapshot_figures is 'What has kept dead rows from being removed for long: sessions, prepared transactions, replication slots, standbys; at most three.';
+
 -- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
 -- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
 create function keyframe_private.call_figures()
@@ -210,14 +236,18 @@ returns jsonb language sql stable set search_path = '' as $$
     from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
   )
   select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
-    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active and j.command = w.command),
+    'scheduled', w.scheduled,
+    'obstacle', w.obstacle,
     'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
     'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
     'failures', coalesce(r.failures, 0),
     'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
     'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
       and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
-  from keyframe_private.jobs() w left join ran r on r.jobname = w.name
+  from (
+    select j.name, j.late_after, bool_or(j.obstacle is null) as scheduled, min(j.obstacle) as obstacle
+    from keyframe_private.scheduled_jobs() j group by j.name, j.late_after) w
+  left join ran r on r.jobname = w.name
 $$;
 comment on function keyframe_private.job_figures is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
@@ -229,7 +259,8 @@ returns jsonb language sql stable set search_path = '' as $$
     'hasSettings', exists (select from keyframe_private.settings),
     'missingSecrets', (
       select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
-      where not exists (select from vault.secrets v where v.name = n.name)),
+      where keyframe_private.read_secret(n.name) is null),
+    'address', keyframe_private.address(),
     'clockBackSeconds', (
       select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
       from (
@@ -238,4 +269,4 @@ returns jsonb language sql stable set search_path = '' as $$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $$;
-comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes forward.';
+comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';

@@ -17,7 +17,7 @@ test("every table and view of our schemas → has row-level security; a view the
 });
 
 test("the policies for changes → reach the own rows alone, before and after the change", async () => {
-  const own = "%owner_id = ( SELECT auth.uid() AS uid)%";
+  const own = "%owner_id = ( SELECT keyframe_private.caller_id() AS caller_id)%";
   const open = await db.sql`
     select policyname from pg_policies
     where schemaname = 'keyframe' and (cmd in ('UPDATE', 'DELETE') and qual not like ${own}

@@ -41,6 +41,11 @@ const APP = `
   create policy generations_of_the_app on storage.objects for select to anon using (bucket_id = 'generations');
   select cron.schedule('nightly', '0 3 * * *', 'select 1');
   select vault.create_secret('the app''s', 'kick_secret', '');
+  -- They begin like ours.
+  select cron.schedule('keyframe-report', '0 4 * * *', 'select 2');
+  select vault.create_secret('the app''s', 'keyframe_token', '');
+  select vault.create_secret('the app''s', 'keyframe_webhook_signing', '');
+  create schema keyframe_app;
 `;
 
 const name = `keyframe_beside_${crypto.randomUUID().slice(0, 8)}`;
@@ -121,7 +126,7 @@ test("pgcrypto is in another schema → secrets are made and kicks are signed", 
   await sql`select keyframe_private.kick('generate')`;
   const [kick] = await sql`select headers, convert_from(body, 'UTF8') as body from net.http_request_queue`;
   expect(new Webhook(secret?.text).verify(kick?.body, kick?.headers)).toEqual({});
-  await sql`delete from vault.secrets where name like 'keyframe%'`;
+  await sql`delete from vault.secrets where name in ('keyframe_functions_url', 'keyframe_kick_secret')`;
   await sql`delete from auth.users where id = ${user?.id}`;
 });
 
@@ -167,6 +172,10 @@ const BUILT: [name: string, statement: string][] = [
     "create function public.tell() returns trigger language plpgsql as 'begin return new; end'; create trigger tell after insert on keyframe.projects for each row execute function public.tell()",
   ],
   [
+    "trigger report on keyframe.projects",
+    "create function keyframe_app.report() returns trigger language plpgsql as 'begin return new; end'; create trigger report after insert on keyframe.projects for each row execute function keyframe_app.report()",
+  ],
+  [
     "table column public.drafts.is_short",
     `create table public.drafts (id int, text text, is_short boolean generated always as (keyframe_private.is_one_line(text)) stored);
     create index on public.drafts (is_short)`,
@@ -207,16 +216,26 @@ test("the app has built on our schemas → remove.sql names it and changes nothi
     await session.unsafe(await removal(names));
     expect([...(await session`select * from public.notes`)]).toEqual([{ id: 1, project_id: null }]);
   });
-  await sql.unsafe(`drop publication feed; drop trigger tell on keyframe.projects; drop function public.tell, public.newest, public.describe;
+  await sql.unsafe(`drop publication feed; drop trigger tell on keyframe.projects; drop trigger report on keyframe.projects; drop function keyframe_app.report, public.tell, public.newest, public.describe;
     drop table public.notes, public.drafts; drop materialized view public.counted; drop view public.titles, public."director's cut"; drop table public.cuts`);
   expect(await readEverything(sql)).toEqual(unbuilt);
 });
 
-test("removed by tools/install/remove.sql → the database is as before; a bucket with files stays", async () => {
+/** Empty schemas have what the app gives to each by default. */
+const withoutRights = (entry: string) => entry.replace(/^(schema keyframe(_worker)?) .*/, "$1");
+
+/** Until the Data API exposes them no longer. */
+const withEmptySchemas = (entries: string[]) => {
+  const left = ["schema keyframe", "schema keyframe_worker"];
+  return [...entries, ...left].sort((a, b) => (a < b ? -1 : 1));
+};
+
+test("removed by tools/install/remove.sql → the database is as before, with two empty schemas; a bucket with files stays", async () => {
   const log = (jobs: string) => sql`
     insert into cron.job_run_details (jobid, username, status, end_time)
-    select jobid, username, 'succeeded', now() from cron.job where jobname like ${jobs}`;
-  await log("keyframe-%");
+    select jobid, username, 'succeeded', now() from cron.job where jobname = ${jobs}`;
+  await log("keyframe-sweep");
+  await log("keyframe-report");
   await log("nightly");
   await rolledBack(sql, async (session) => {
     await session`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'film.mp4')`;
@@ -227,10 +246,71 @@ test("removed by tools/install/remove.sql → the database is as before; a bucke
     ]);
   });
   await remove();
-  expect(await readEverything(sql)).toEqual(before);
-  expect([...(await sql`select jobname from cron.job_run_details left join cron.job using (jobid)`)]).toEqual([
-    { jobname: "nightly" },
-  ]);
+  expect((await readEverything(sql)).map(withoutRights)).toEqual(withEmptySchemas(before.map(withoutRights)));
+  expect([
+    ...(await sql`select jobname from cron.job_run_details left join cron.job using (jobid) order by 1`),
+  ]).toEqual([{ jobname: "keyframe-report" }, { jobname: "nightly" }]);
+});
+
+test("the migrations once more → they take the place of the empty schemas; of one that has something of the app → refused", async () => {
+  await sql`delete from supabase_migrations.schema_migrations`;
+  await sql`create table keyframe.notes (id int)`;
+  await expect(migrate()).rejects.toThrow(/cannot drop schema keyframe because other objects depend on it/);
+  await sql`drop table keyframe.notes`;
+  await migrate();
+  expect(await readRights(sql)).toEqual(await readRights(usual.sql));
+  await remove();
+  await remove();
+  expect((await readEverything(sql)).map(withoutRights)).toEqual(withEmptySchemas(before.map(withoutRights)));
+});
+
+test("a job of ours of another role → the statement, nothing removed; an extension or a schema of ours is lost → removed", async () => {
+  await sql`delete from supabase_migrations.schema_migrations`;
+  await migrate();
+  const [job] =
+    await sql`update cron.job set username = 'supabase_admin' where jobname = 'keyframe-prune' returning jobid`;
+  await expect(remove()).rejects.toThrow(
+    `its job keyframe-prune is of the role supabase_admin: as that role or a superuser, select cron.unschedule(${job?.jobid})`,
+  );
+  expect([...(await sql`select to_regnamespace('keyframe_private') is not null as there`)]).toEqual([{ there: true }]);
+  for (const lost of ["cron", "vault", "keyframe", "keyframe_worker", "keyframe_private", "net"]) {
+    await rolledBack(sql, async (session) => {
+      await session`update cron.job set username = 'postgres'`;
+      await session.unsafe(`drop schema ${lost} cascade`);
+      await session`set local role postgres`;
+      await session.unsafe(await removal());
+      expect([...(await session`select to_regnamespace('keyframe_private') as there`)]).toEqual([{ there: null }]);
+    });
+  }
+  await sql`update cron.job set username = 'postgres' where jobname = 'keyframe-prune'`;
+  await remove();
+});
+
+test("what remove.sql names → every job and secret that Keyframe makes", async () => {
+  const text = await removal();
+  const jobs = await usual.sql`select string_agg(name, ',') as names from keyframe_private.jobs()`;
+  expect(text).toContain(`'{${jobs[0]?.names}}'`);
+  await rolledBack(usual.sql, async (session) => {
+    await session`insert into keyframe.webhook_endpoints (url) values ('https://receiver.example/hook')`;
+    const secrets = await session`select name from vault.secrets where name like 'keyframe%'`;
+    const pattern = new RegExp(/our_secrets constant text := '(.*)';/.exec(text)?.[1] ?? "");
+    expect(secrets.length).toBeGreaterThan(0);
+    for (const { name } of secrets) expect(name).toMatch(pattern);
+  });
+});
+
+test("the history is lost → the migration says so, and how to write it again; a schema is lost → what to do", async () => {
+  await sql`delete from supabase_migrations.schema_migrations`;
+  await migrate();
+  await sql`delete from supabase_migrations.schema_migrations`;
+  await expect(migrate()).rejects.toThrow(
+    /the history of its migrations does not say so\. .*supabase migration repair <.*--status applied/,
+  );
+  await sql`drop schema keyframe_private cascade`;
+  await expect(migrate()).rejects.toThrow(
+    /The schema "keyframe(_worker)?", "keyframe(_worker)?" already exists\. .*remove\.sql/,
+  );
+  await remove();
 });
 
 test("a bucket of the app has one of our names → refused with its name and what to do, before anything is written", async () => {
@@ -240,5 +320,5 @@ test("a bucket of the app has one of our names → refused with its name and wha
     /bucket projects exists already.*Rename yours.*left of a removed Keyframe: empty and delete it in Studio/,
   );
   expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
-  expect([...(await sql`select nspname from pg_namespace where nspname like 'keyframe%'`)]).toEqual([]);
+  expect([...(await sql`select to_regnamespace('keyframe_private') as ours`)]).toEqual([{ ours: null }]);
 });

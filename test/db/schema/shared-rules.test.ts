@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
 import { isErrorCode } from "../../../shared/http/errors.ts";
-import { IMAGE_LIMIT_BYTES } from "../../../supabase/functions/api/http/request-body.ts";
+import { IMAGE_LIMIT_BYTES } from "../../../shared/api/http/request-body.ts";
 import { MAX_OUTPUT_BYTES } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 

@@ -1,7 +1,7 @@
 import postgres from "postgres";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { serviceFigures } from "../../../shared/contract/service.ts";
-import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
+import { problemsOf } from "../../../shared/api/runbook/problems.ts";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
@@ -14,6 +14,9 @@ import { type AllFigures, sampleFigures } from "../../unit/api/figures.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
+beforeAll(async () => {
+  await db.sql`update cron.job set database = current_database()`; // those of a clone are still the template's
+});
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   await emptyTables(
@@ -473,10 +476,11 @@ test("generate claims → its call's time, too, also without room for work", asy
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
 });
 
-test("each job → watched; switched off, gone or of another command → scheduled is false, until scheduled again", async () => {
-  const jobs = async () =>
+test("each job → watched; one that does not run here → why, until scheduled again by whoever may", async () => {
+  const jobs = async (sql: postgres.Sql | postgres.TransactionSql = db.sql) =>
     (
-      await db.sql<{ jobname: string }[]>`select jobname, schedule, command, active from cron.job order by jobname`
+      await sql<{ jobname: string }[]>`
+        select jobname, schedule, command, active, username, database from cron.job order by jobname`
     ).slice();
   const before = await jobs();
   expect(Object.keys((await read()).jobs).toSorted()).toEqual(
@@ -486,22 +490,70 @@ test("each job → watched; switched off, gone or of another command → schedul
     await db.sql`update cron.job set active = false where jobname = 'keyframe-merge-costs'`;
     await db.sql`delete from cron.job where jobname = 'keyframe-delete-parts'`;
     await db.sql`update cron.job set command = 'select 1', schedule = '7 seconds' where jobname = 'keyframe-sweep'`;
+    await db.sql`update cron.job set database = 'film' where jobname = 'keyframe-prune'`;
+    await db.sql`update cron.job set nodename = 'db.example', nodeport = 1 where jobname = 'keyframe-prune-cron'`;
   };
   await breakJobs();
-  const off = Object.entries((await read()).jobs).flatMap(([name, { scheduled }]) => (scheduled ? [] : name));
-  expect(off.toSorted()).toEqual(["delete-parts", "merge-costs", "sweep"]);
+  const obstacles = async () =>
+    Object.fromEntries(
+      Object.entries((await read()).jobs).flatMap(([name, job]) => (job.obstacle === null ? [] : [[name, job]])),
+    );
+  const off = (obstacle: string) => expect.objectContaining({ scheduled: false, obstacle });
+  const here = new URL(db.url).pathname.slice(1);
+  expect(await obstacles()).toEqual({
+    "delete-parts": off("missing"),
+    "merge-costs": off("switched off"),
+    prune: off(`in the database film, not in ${here}`),
+    "prune-cron": off("at the server db.example:1, not at this one"),
+    sweep: off("with another command"),
+  });
   // A schedule that an administrator has changed stays.
   const after = before.map((job) => (job.jobname === "keyframe-sweep" ? { ...job, schedule: "7 seconds" } : job));
-  await db.as({ role: "postgres" }, (sql) => sql`select keyframe_private.schedule_jobs()`);
+  const schedule = () =>
+    db.as({ role: "postgres" }, async (sql) => {
+      const [row] = await sql<{ kept: string[] }[]>`select keyframe_private.schedule_jobs() as kept`;
+      return row?.kept;
+    });
+  expect(await schedule()).toEqual([]);
   expect(await jobs()).toEqual(after);
   await rolledBack(db.sql, async (sql) => {
     await breakJobs();
-    await sql`select keyframe_private.schedule_jobs()`; // as another superuser
-    expect((await sql`select jobname, schedule, command, active from cron.job order by jobname`).slice()).toEqual(
-      after,
-    );
+    await sql`update cron.job set username = 'supabase_admin' where jobname = 'keyframe-sweep'`;
+    await sql`select keyframe_private.schedule_jobs()`; // as a superuser
+    const [role] = await sql`select current_setting('role') as role`;
+    expect([await jobs(sql), role]).toEqual([after, { role: "none" }]);
   });
-  await db.as({ role: "postgres" }, (sql) => sql`select keyframe_private.schedule_jobs()`);
+  expect(await schedule()).toEqual([]);
+
+  const [theirs] = await db.sql`
+    update cron.job set username = 'supabase_admin', schedule = '5 seconds' where jobname = 'keyframe-sweep' returning jobid`;
+  const beside = `as entry ${theirs?.jobid} of the role supabase_admin, not of postgres`;
+  expect(await schedule()).toEqual([
+    `keyframe-sweep is there ${beside}: as that role or a superuser, select cron.unschedule(${theirs?.jobid});`,
+  ]);
+  expect(await obstacles()).toEqual({ sweep: expect.objectContaining({ scheduled: true, obstacle: beside }) });
+  await db.sql`select cron.unschedule(${theirs?.jobid}::bigint)`;
+  expect(await obstacles()).toEqual({});
+});
+
+test("a session that holds a snapshot → who, and since when; one below the limits → none", async () => {
+  const held = async (sql: postgres.Sql, limits: string) => {
+    const [row] = await sql.unsafe<{ held: AllFigures["snapshots"] }[]>(
+      `select keyframe_private.snapshot_figures(${limits}) as held`,
+    );
+    return row?.held;
+  };
+  const session = await db.sql.reserve();
+  await session`begin isolation level repeatable read`;
+  const [its] = await session`select pg_backend_pid() as pid, current_user as role`;
+  try {
+    const mine = { kind: "session", name: String(its?.pid), role: its?.role, seconds: expect.any(Number) };
+    expect(await held(db.sql, "'0'")).toContainEqual(expect.objectContaining(mine));
+    expect(await held(db.sql, "")).toEqual([]);
+  } finally {
+    await session`rollback`;
+    session.release();
+  }
 });
 
 test("a database that pg_net does not work for → the one that it works for; a stand-in works where it is", async () => {
@@ -559,7 +611,7 @@ test("a database that refuses writes, has no settings, or a clock that was set b
     await rolledBack(db.sql, async (sql) => {
       await sql.unsafe(statement);
       const [row] = await sql`
-        select keyframe_private.setting_figures() - 'missingSecrets' as figures, keyframe.health() ->> 'writes' as writes`;
+        select keyframe_private.setting_figures() - '{missingSecrets,address}'::text[] as figures, keyframe.health() ->> 'writes' as writes`;
       answer = [row?.figures, row?.writes];
     });
     return answer;
@@ -578,7 +630,7 @@ test("a database that refuses writes, has no settings, or a clock that was set b
 test("the statements that health names for a lost row of settings and a clock that was set back → run, and do what it says", async () => {
   const [named, clock] = problemsOf({
     ...sampleFigures(),
-    settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], clockBackSeconds: 3600 },
+    settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], address: null, clockBackSeconds: 3600 },
   });
   const insert = /: (insert into [^.]*\.settings default values)\. It begins with spending stopped/.exec(
     named ?? "",

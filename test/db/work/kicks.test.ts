@@ -234,6 +234,11 @@ describe("a kick that cannot be made → prediction, project, event and delivery
       /The Vault lacks keyframe_functions_url or keyframe_kick_secret/,
     ],
     [
+      "the Vault has another key",
+      "update vault.secrets set secret = 'bm90IHJlYWRhYmxl'",
+      /The Vault lacks keyframe_functions_url or keyframe_kick_secret, or cannot decrypt it/,
+    ],
+    [
       "the address is no URL",
       "select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), 'not a url')",
       /URL/,

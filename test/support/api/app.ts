@@ -1,7 +1,7 @@
 import { inject } from "vitest";
 import { createLog } from "../../../shared/platform/log.ts";
 import { pause } from "../../../shared/platform/retry.ts";
-import { createApi } from "../../../supabase/functions/api/create-api.ts";
+import { createApi } from "../../../shared/api/create-api.ts";
 import { watched } from "../openapi/watch.ts";
 import { publicJwk } from "./tokens.ts";
 
@@ -9,7 +9,7 @@ type Options = {
   /** Where the platform is looked for; the sessions are those of the running stack all the same. */
   platformUrl?: string;
   fetcher?: typeof fetch;
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 };
 
 /** The function `api`, with a platform or a fetch of the test's choice. */

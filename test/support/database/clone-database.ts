@@ -1,5 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, inject } from "vitest";
+import { until } from "../until.ts";
 import { onServer } from "./make-template.ts";
 
 export type Claims = { sub?: string; role: string; client_id?: unknown };
@@ -36,18 +37,33 @@ export function useDatabase(limits: "no limits" | "shipped limits" = "no limits"
  * file system searches long for the place of a new file while hundreds were deleted lately, which took a third of the database tests' time.
  */
 export async function cloneTemplate(): Promise<string> {
+  return await copyDatabase(inject("stack").templateUrl);
+}
+
+/** Copies any database of that server, also one that is in use: its connections are cut. */
+export async function copyDatabase(original: string): Promise<string> {
   const { databaseUrl, templateUrl } = inject("stack");
-  const template = new URL(templateUrl).pathname.slice(1);
-  const name = `${template}_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+  const template = new URL(original).pathname.slice(1);
+  const name = `${new URL(templateUrl).pathname.slice(1)}_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
   // Two clones of one template at the same moment refuse each other, so they take turns.
   await onServer(databaseUrl, async (sql) => {
     await sql`select pg_advisory_lock(732001)`;
+    if (original !== templateUrl) await cutOff(sql, template);
     // By default Postgres logs every page of a copy: 290 ms instead of 24.
     await sql.unsafe(`create database ${name} template ${template} strategy file_copy`);
+    await sql.unsafe(`alter database ${template} allow_connections true`);
   });
   const url = new URL(databaseUrl);
   url.pathname = `/${name}`;
   return url.href;
+}
+
+async function cutOff(sql: postgres.Sql, name: string): Promise<void> {
+  await sql.unsafe(`alter database ${name} allow_connections false`);
+  await until("nobody is connected", async () => {
+    const left = await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+    return left.length === 0;
+  });
 }
 
 /** The error that the Data API makes of an answer with a status of its own; its transaction is committed. */

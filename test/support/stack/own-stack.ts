@@ -38,14 +38,18 @@ export type OwnStack = FlowStack & {
 
 /**
  * Starts a throw-away stack on free ports, or with a simulator of the test's own as its provider. It sweeps every second instead of
- * every five. Stop it in afterAll. Its database is a clone of the template, on the server of all tests, unless `ownServer`.
+ * every five. Stop it in afterAll. Its database is a clone of the template, on the server of all tests, unless `ownServer` or another one
+ * of that server is given.
  */
 export async function startOwnStack({
   ownServer = false,
+  databaseUrl,
   ...options
-}: { ownServer?: boolean } & Partial<Pick<StackOptions, "port" | "provider" | "workers">> = {}): Promise<OwnStack> {
+}: { ownServer?: boolean; databaseUrl?: string } & Partial<
+  Pick<StackOptions, "port" | "provider" | "workers">
+> = {}): Promise<OwnStack> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
-  const database = ownServer ? undefined : await cloneTemplate();
+  const database = ownServer ? undefined : (databaseUrl ?? (await cloneTemplate()));
   const simulator = { startDelayMs: 0, runDelayMs: 0, imageWidth: 160 };
   const workers = inject("workers") ?? inject("stack")?.workers; // test/engines has no stack for all
   const setting = { dataDir, port: 0, databaseUrl: database, durable: false, simulator, workers };

@@ -42,6 +42,7 @@ export type DeployScene = {
 type More = Partial<Pick<Deployment, "ask" | "stop">> & {
   budgets?: Budgets;
   dryRun?: boolean;
+  moved?: boolean;
   clock?: Partial<Deployment["clock"]>;
 };
 
@@ -188,10 +189,10 @@ async function takeStages(
   stages: Stage[] = STAGES,
   platform: DeployPlatform,
   environment: Record<string, string>,
-  { ask, stop = new AbortController().signal, budgets, dryRun = false, clock }: More = {},
+  { ask, stop = new AbortController().signal, budgets, dryRun = false, moved = false, clock }: More = {},
 ): Promise<string> {
   const none = { user: undefined, service: undefined };
-  const given = { project: PROJECT, dryRun, functions: FUNCTION_NAMES, budgets: budgets ?? none };
+  const given = { project: PROJECT, dryRun, moved, functions: FUNCTION_NAMES, budgets: budgets ?? none };
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {

@@ -104,7 +104,7 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
 
   const functions = "supabase/functions";
   await edit(
-    `${functions}/api/routes/projects.ts`,
+    "shared/api/routes/projects.ts",
     "element_ids: elementIds, ...idempotency",
     'element_ids: elementIds, director: "Ada", ...idempotency',
   );
@@ -127,7 +127,7 @@ export async function migrationOf({ folder, migration }: Checkout): Promise<stri
 async function copyOf(root: string, parent: string, version: string): Promise<Checkout> {
   const folder = join(parent, `keyframe-${version}`);
   await mkdir(folder);
-  for (const path of ["supabase", "shared", "tools", "local", "package.json", "CHANGELOG.md"]) {
+  for (const path of ["supabase", "shared", "command-line", "tools", "local", "package.json", "CHANGELOG.md"]) {
     await cp(join(root, path), join(folder, path), { recursive: true });
   }
   await symlink(join(PROJECT_ROOT, "node_modules"), join(folder, "node_modules"));

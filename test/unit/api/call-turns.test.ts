@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createCallTurns } from "../../../supabase/functions/api/rows/call-turns.ts";
+import { createCallTurns } from "../../../shared/api/rows/call-turns.ts";
 
 /** A call of the database that ends when told to. */
 function createCalls() {

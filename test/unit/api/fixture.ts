@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { createLog } from "../../../shared/platform/log.ts";
-import { createApi } from "../../../supabase/functions/api/create-api.ts";
+import { createApi } from "../../../shared/api/create-api.ts";
 import { watched } from "../../support/openapi/watch.ts";
 
 export const OWNER = "7d3f1c52-5a0e-4f6e-9d0b-0a4f6f3f2c11";

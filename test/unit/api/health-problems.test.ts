@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Blocker, LastKick, Part, ServiceFigures, WorkerFigures } from "../../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
-import { isOlder } from "../../../supabase/functions/api/routes/health.ts";
-import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
+import { isOlder } from "../../../shared/api/routes/health.ts";
+import { noticesOf, problemsOf } from "../../../shared/api/runbook/problems.ts";
 import { type AllFigures, sampleFigures } from "./figures.ts";
 import { OWNER, SECRET_KEY, startApi } from "./fixture.ts";
 
@@ -14,7 +14,15 @@ const NO_KICK: LastKick = {
   acknowledgedAfterSeconds: null,
 };
 const JOB = {
-  ...{ scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0, lastError: null, isLate: false },
+  ...{
+    scheduled: true,
+    obstacle: null,
+    lastRunSeconds: 2,
+    lastSuccessSeconds: 2,
+    failures: 0,
+    lastError: null,
+    isLate: false,
+  },
 };
 
 const WORKER: WorkerFigures = {
@@ -60,7 +68,13 @@ function figures(parts: Partial<ServiceFigures> = {}): AllFigures {
     kicks: { ...sample.kicks, othersUnsent: 0, oldestUnsentSeconds: null },
     lastKicks: { generate: NO_KICK, deliver: NO_KICK },
     workers: { generate: WORKER, deliver: WORKER },
-    settings: { isReadOnly: false, hasSettings: true, missingSecrets: [], clockBackSeconds: null },
+    settings: {
+      isReadOnly: false,
+      hasSettings: true,
+      missingSecrets: [],
+      address: "https://ref.supabase.co",
+      clockBackSeconds: null,
+    },
     due: NOT_DUE,
     setAside: { count: 0, kinds: {}, worst: null },
     calls: { slow: 4, slowest: "read_usage", slowestSeconds: 9, owners: [] },
@@ -133,6 +147,44 @@ describe("a kick that did not get through → one problem, which names the funct
     expect(problem).not.toMatch(/generate|null|undefined|\.\./);
     expect(problem).toMatch(/^[A-Za-z_].*\.$/);
   });
+});
+
+test("kicks that another project accepts → which one, and what lets the database work here", () => {
+  const kick: LastKick = { ...NO_KICK, outcome: "accepted", status: 202, madeSeconds: 1 };
+  const worker = { ...WORKER, oldestKickSeconds: 20 };
+  const given = figures({
+    lastKicks: { generate: kick, deliver: kick },
+    workers: { generate: worker, deliver: worker },
+  });
+  const here = "https://copy.supabase.co";
+  expect(problemsOf(given, "ok", here)).toEqual([
+    expect.stringMatching(
+      /^Kicks go to https:\/\/ref\.supabase\.co, and this is https:\/\/copy\.supabase\.co: .*select keyframe_private\.set_address\('https:\/\/copy\.supabase\.co'\)\.$/,
+    ),
+  ]);
+  expect(problemsOf(given, "ok", "https://ref.supabase.co").join()).not.toContain("set_address");
+});
+
+test.each<[AllFigures["snapshots"][number], RegExp]>([
+  [
+    { kind: "session", name: "7", role: "app", seconds: 1260, transactions: 900 },
+    /^A transaction of app has held a snapshot for 21 min, 900 transactions long: .*pg_terminate_backend\(7\)/,
+  ],
+  [
+    { kind: "prepared", name: "order-1", role: "app", seconds: 1260, transactions: 900 },
+    /^The prepared transaction order-1 of app has held .*rollback prepared/,
+  ],
+  [
+    { kind: "slot", name: "etl", role: null, seconds: null, transactions: 2_000_000 },
+    /^The replication slot etl has held a snapshot, 2000000 transactions long: .*pg_drop_replication_slot\('etl'\)\.$/,
+  ],
+  [
+    { kind: "standby", name: "walreceiver", role: "replicator", seconds: null, transactions: 2_000_000 },
+    /^The standby walreceiver .*hot_standby_feedback off\.$/,
+  ],
+])("a snapshot that is held, %j → a notice with who, since when and what to do; no problem", (snapshot, sentence) => {
+  const given = figures({ snapshots: [snapshot], appTriggers: [] });
+  expect([problemsOf(given), noticesOf(given)]).toEqual([[], [expect.stringMatching(sentence)]]);
 });
 
 test("a kick that no function answers, after a claim of a process → says that the process has ended", () => {
@@ -213,7 +265,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a Vault without a secret",
     { settings: { ...figures().settings, missingSecrets: ["keyframe_kick_secret"] } },
-    /^The Vault lacks keyframe_kick_secret: .* Deploy again/,
+    /^The Vault lacks keyframe_kick_secret, or cannot decrypt it, .* Deploy again/,
   ],
   [
     "a clock that was set back",
@@ -239,7 +291,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "many long calls",
     { calls: { slow: 5, slowest: "read_usage", slowestSeconds: 9.6, owners: [] } },
-    /^5 database calls have run for over 2 s, the longest for 10 s, most of them read_usage: .*rate_limits/,
+    /^5 database calls have run for over 2 s, the longest for 10 s, most of them read_usage: .*rate_limits.*alter role .*; notify pgrst, 'reload config'\.$/,
   ],
   [
     "an owner with many calls that take long",
@@ -356,9 +408,14 @@ test("a database that pg_net does not work for → the setting is named, not a w
 
 test.each<[string, Part<"jobs">, RegExp]>([
   [
-    "switched off or gone",
-    { "delete-parts": { ...JOB, scheduled: false }, sweep: { ...JOB, scheduled: false, isLate: true }, prune: JOB },
-    /^pg_cron does not have the jobs keyframe-delete-parts, keyframe-sweep, or they are switched off or have another command: .*schedule_jobs\(\)\.$/,
+    "gone, elsewhere or there twice",
+    {
+      "delete-parts": { ...JOB, scheduled: false, obstacle: "missing" },
+      sweep: { ...JOB, scheduled: false, obstacle: "in the database film, not in postgres", isLate: true },
+      prune: { ...JOB, obstacle: "as entry 7 of the role boss, not of postgres" },
+      "merge-costs": JOB,
+    },
+    /^Entries of pg_cron .*: keyframe-delete-parts \(missing\), keyframe-sweep \(in the database film, not in postgres\), keyframe-prune \(as entry 7 of the role boss, not of postgres\)\. .*schedule_jobs\(\), which/,
   ],
   [
     "that fails",

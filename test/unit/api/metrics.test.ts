@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { PROJECT_ROOT as ROOT } from "../../../local/stack/project-root.ts";
 import type { ServiceFigures } from "../../../shared/contract/service.ts";
-import { metricsText } from "../../../supabase/functions/api/routes/metrics.ts";
+import { metricsText } from "../../../shared/api/routes/metrics.ts";
 import { sampleFigures } from "./figures.ts";
 
 // The format, by the running service's answer: test/api/health.test.ts.

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { answerHeaders } from "../../../supabase/functions/api/http/respond.ts";
+import { answerHeaders } from "../../../shared/api/http/respond.ts";
 import {
   failedBody,
   PREDICTION,
@@ -97,6 +97,8 @@ test.each([
   [400, "P0001", 500, "internal"],
   [500, "XX000", 500, "internal"],
   [409, "23505", 500, "internal"],
+  [400, "", 503, "unavailable"], // a connection of the pool whose backend has crashed
+  [404, "", 503, "unavailable"],
 ])("PostgREST %i %s → %i %s; the log has the code", async (status, code, wireStatus, wireCode) => {
   postgrest(status, code);
   const response = await start();

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { pause } from "../../../shared/platform/retry.ts";
-import { holdAnswer, readWait } from "../../../supabase/functions/api/http/hold-answer.ts";
+import { holdAnswer, readWait } from "../../../shared/api/http/hold-answer.ts";
 import {
   failedBody,
   NOW,

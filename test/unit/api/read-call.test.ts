@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { createDocumentText } from "../../../supabase/functions/api/create-api.ts";
+import { createDocumentText } from "../../../shared/api/create-api.ts";
 import { failedBody, lastArguments, rate, startApi } from "./fixture.ts";
 
 // Bounds and traps of what reads path, method, query, body and key before a handler is asked. Which field is refused, and how:

@@ -1,7 +1,7 @@
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../shared/http/errors.ts";
-import { createSessionVerifier, rememberSessions } from "../../../supabase/functions/api/auth/verify-session.ts";
+import { createSessionVerifier, rememberSessions } from "../../../shared/api/auth/verify-session.ts";
 import { keys, NOW, OWNER, publicJwk, sessionToken } from "./fixture.ts";
 
 const ISSUER = "https://ref.supabase.co/auth/v1";
@@ -76,6 +76,28 @@ describe("where the shared key is set, too → refused", () => {
       await refusal(`Bearer ${await signHs256(key, { kid: "key-1" })}`, verifyBoth);
     }
   });
+});
+
+describe("a token of Auth with a wrong claim → the claim and what it must be, without what it was", () => {
+  test.each<[claim: string, wrong: unknown[], expected: string]>([
+    ["sub", ["user_2abcSECRET", "", undefined, 5, { SECRET: 1 }, `${OWNER}SECRET`], "the id of a user"],
+    ["aud", ["SECRET", ["SECRET"], [], undefined], '"authenticated", or a list that has it'],
+    ["role", ["SECRET", undefined, ["authenticated"]], '"authenticated"'],
+    ["iss", ["https://SECRET.example/auth/v1", undefined], ISSUER],
+    ["exp", ["SECRET", undefined], "when it expires, a number"],
+    ["nbf", [NOW.getTime() / 1000 + 60], "a time that has passed"],
+  ])("%s", async (claim, wrong, expected) => {
+    for (const value of wrong) {
+      const sentence = await refusal(`Bearer ${await sessionToken(ISSUER, { [claim]: value })}`);
+      expect(sentence).toContain(`its claim ${claim} must be ${expected}`);
+      expect(sentence).not.toContain("SECRET");
+    }
+  });
+});
+
+test("aud as a list that has ours → its owner", async () => {
+  const token = await sessionToken(ISSUER, { aud: ["another", "authenticated"] });
+  expect(await verify(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER });
 });
 
 test("the refusal does not repeat what was sent", async () => {

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { sha256 } from "../../../supabase/functions/api/sha256.ts";
+import { sha256 } from "../../../shared/api/sha256.ts";
 import { until } from "../../support/until.ts";
 import { startApi } from "./fixture.ts";
 

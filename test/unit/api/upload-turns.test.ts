@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createUploadTurns } from "../../../supabase/functions/api/http/upload-turns.ts";
+import { createUploadTurns } from "../../../shared/api/http/upload-turns.ts";
 import { settle, standingClock } from "./body-clock.ts";
 
 const MIB = 1024 * 1024;

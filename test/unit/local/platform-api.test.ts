@@ -1,5 +1,5 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, SignJWT } from "jose";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
 import { createFunctionsRoute } from "../../../local/platform/functions-route.ts";
 import { startPostgres } from "../../../local/postgres/start-postgres.ts";
@@ -90,12 +90,11 @@ describe("Auth and credentials", () => {
   });
 
   test.each([
-    ["that has expired", { exp: 1_000 }, "PGRST303"],
-    ["of another issuer", { iss: "https://elsewhere.example/auth/v1" }, "PGRST301"],
-    ["naming a database superuser as its role", { role: "supabase_admin" }, "PGRST301"],
-  ])("a token %s → 401 with PostgREST's code", async (_, claims, code) => {
+    ["that has expired", { exp: 1_000 }, 401, "PGRST303"],
+    ["naming a database superuser as its role", { role: "supabase_admin" }, 403, "42501"],
+  ])("a token %s → refused with PostgREST's code", async (_, claims, status, code) => {
     const answer = await rest("notes", { authorization: `Bearer ${await sign(claims)}` });
-    expect([answer.status, (await answer.json()).code]).toEqual([401, code]);
+    expect([answer.status, (await answer.json()).code]).toEqual([status, code]);
   });
 });
 
@@ -124,6 +123,30 @@ describe("REST", () => {
     );
   });
 
+  test("every connection is busy for as long as a request waits for one → 504 PGRST003, as PostgREST's pool says it", async () => {
+    const busy = await startTestPlatform(100);
+    onTestFinished(() => busy.stop());
+    await busy.admin`alter role service_role set statement_timeout = '10min'`;
+    await busy.migrate.unsafe(`
+      create table public.none (id int);
+      create function public.held() returns void language sql as 'select pg_advisory_xact_lock(1)'`);
+    const holder = await busy.admin.reserve();
+    await holder`select pg_advisory_lock(1)`;
+    const service = busy.client(SECRET_KEY);
+    const held: PromiseLike<unknown>[] = [];
+    // One after the other: a connection that is only being made counts as busy, too.
+    await until("each connection waits for the lock", async () => {
+      held.push(service.rpc("held").then(() => undefined));
+      const waiting = await busy.migrate`select from pg_stat_activity where wait_event_type = 'Lock'`;
+      return waiting.length === 20;
+    });
+    for (const refused of [await service.rpc("held"), await service.from("none").select()])
+      expect(refused).toMatchObject({ status: 504, error: { code: "PGRST003" } });
+    await holder`select pg_advisory_unlock(1)`;
+    holder.release();
+    await Promise.all(held);
+  });
+
   test("a column added, a function that returns another type → what was asked before is soon answered anew", async () => {
     await platform.migrate`create table public.growing (id int primary key)`;
     await platform.migrate`insert into public.growing values (1)`;
@@ -140,6 +163,17 @@ describe("REST", () => {
     await platform.migrate`drop function public.changing(int)`;
     await platform.migrate`create function public.changing(n int) returns jsonb language sql as 'select jsonb_build_object(''n'', n)'`;
     await expect.poll(ask).toEqual([[{ id: 1, title: "new" }], { n: 7 }]);
+  });
+
+  test("an exposed schema is dropped → every request is 503 PGRST002, public's too, until it exists again", async () => {
+    const ask = async () => {
+      const answer = await rest("left_open", { apikey: SECRET_KEY });
+      return [answer.status, (await answer.json()).code];
+    };
+    await platform.migrate`drop schema keyframe_worker`;
+    await expect.poll(ask).toEqual([503, "PGRST002"]);
+    await platform.migrate`create schema keyframe_worker`;
+    await expect.poll(ask).toEqual([200, undefined]);
   });
 });
 

@@ -26,7 +26,7 @@ export interface TestPlatform {
 }
 
 /** Postgres, the platform's roles and tables, and the gateway on a free port; all of it thrown away by stop(). */
-export async function startTestPlatform(): Promise<TestPlatform> {
+export async function startTestPlatform(acquisitionMs?: number): Promise<TestPlatform> {
   // lite writes every error of a statement to the console, also those a test asks for.
   const console = vi.spyOn(globalThis.console, "error").mockReturnValue();
   const folder = await Deno.makeTempDir({ prefix: "kf-platform-" });
@@ -38,6 +38,8 @@ export async function startTestPlatform(): Promise<TestPlatform> {
   address.username = "postgres";
   address.password = "migrations";
   const migrate = connect(address.href);
+  await migrate`create schema keyframe`;
+  await migrate`create schema keyframe_worker`;
 
   const signingKey = await generateSigningKey();
   const platform = Promise.withResolvers<Awaited<ReturnType<typeof createPlatform>>>();
@@ -47,7 +49,8 @@ export async function startTestPlatform(): Promise<TestPlatform> {
   const url = `http://127.0.0.1:${http.addr.port}`;
   const options = { databaseUrl: server.url, publicUrl: url, signingKey, storageFolder: `${folder}/storage` };
   const keys = { liteSecret: LITE_SECRET, publishableKey: PUBLISHABLE_KEY, secretKey: SECRET_KEY };
-  platform.resolve(await createPlatform({ ...options, ...keys, functions: { away: "http://127.0.0.1:1" } }));
+  const pool = acquisitionMs === undefined ? {} : { acquisitionMs };
+  platform.resolve(await createPlatform({ ...options, ...keys, ...pool, functions: { away: "http://127.0.0.1:1" } }));
 
   const client = (key = PUBLISHABLE_KEY) => {
     const auth = { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false };

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { oneLine } from "../../../local/stack/command-line.ts";
+import { oneLine } from "../../../command-line/run-main.ts";
 import { removeData } from "../../../local/stack/data-folder.ts";
 import { readStackOptions } from "../../../local/stack/stack-settings.ts";
 import { startStack } from "../../../local/stack/start-stack.ts";

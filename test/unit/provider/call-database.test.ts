@@ -69,6 +69,49 @@ test.each<[string, () => Response | Promise<Response>, string, number?]>([
   expect(describeError(error)).toContain(why);
 });
 
+describe("a call while the Data API restarts", () => {
+  test.each<[string, number | null, string]>([
+    ["the gateway's 502", 502, ""],
+    ["503 of PostgREST", 503, "PGRST001"],
+    ["504 of its pool", 504, "PGRST003"],
+    ["no connection", 0, ""],
+    ["a pooled connection whose backend crashed", 400, ""],
+    ["a connection to Postgres that ended", null, "57P01"],
+    ["one that was refused", null, ""],
+  ])("%s → repeated for as long as a restart takes, then its error", async (_what, status, code) => {
+    const away = new DatabaseError("complete_prediction", status, code);
+    let passedMs = 0;
+    let backAtMs = 5_000;
+    const call: CallDatabase = async () => {
+      if (passedMs < backAtMs) throw away;
+      return true;
+    };
+    const wait = async (ms: number) => {
+      passedMs += ms;
+    };
+    const repeated = repeatConflicts(call, 1, wait)(new AbortController().signal);
+    expect(await repeated("complete_prediction", {})).toBe(true);
+    expect(passedMs).toBeLessThan(8_000);
+    [passedMs, backAtMs] = [0, Number.POSITIVE_INFINITY];
+    await expect(repeated("complete_prediction", {})).rejects.toBe(away);
+    expect(passedMs).toBeLessThan(8_000);
+  });
+
+  test.each([
+    ["a wrong key", 401, ""],
+    ["a fault of the function", 500, "XX000"],
+    ["a function that is missing", 404, "PGRST202"],
+  ])("%s → not repeated", async (_what, status, code) => {
+    let calls = 0;
+    const call: CallDatabase = async (called) => {
+      calls += 1;
+      throw new DatabaseError(called, status, code);
+    };
+    await expect(repeatConflicts(call, 1)(new AbortController().signal)("fail_prediction", {})).rejects.toThrow();
+    expect(calls).toBe(1);
+  });
+});
+
 describe("a call that conflicts with another transaction", () => {
   const conflict = (code: string) => new DatabaseError("complete_prediction", 500, code);
   /** Refuses so many times, then answers. */

@@ -25,6 +25,11 @@ function listArrows(): Map<string, Set<string>> {
   return arrows;
 }
 
+test("a function → imports nothing of another function's folder: what two use is shared", () => {
+  const functions = [...listArrows()].filter(([importer]) => /^supabase\/functions\/[\w-]+$/.test(importer));
+  expect(functions).toEqual([]);
+});
+
 // The linter holds it for files, and not for folders.
 test("the files and folders in one folder → none imports one that imports it, directly or through others", () => {
   const arrows = listArrows();

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
-import { createDocumentText } from "../../../supabase/functions/api/create-api.ts";
+import { createDocumentText } from "../../../shared/api/create-api.ts";
 import { readSource } from "../../../tools/install/source.ts";
 
 const root = new URL("../../../", import.meta.url);

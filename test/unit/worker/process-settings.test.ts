@@ -20,12 +20,15 @@ test("as edge functions have them, without a kick secret → both workers by the
   });
 });
 
-test("SUPABASE_DB_URL → a connection; deliver alone then needs nothing else, generate needs Storage", () => {
-  const none = { SUPABASE_URL: "", SUPABASE_SECRET_KEYS: "", KEYFRAME_REPLICATE_API_TOKEN: "" };
-  const { database, generate } = read({ only: "deliver" }, { ...none, SUPABASE_DB_URL: DIRECT });
-  expect([database, generate]).toEqual([new URL(DIRECT), null]);
-  expect(() => read({ only: "generate" }, { ...none, SUPABASE_DB_URL: DIRECT })).toThrow(
-    "Environment: SUPABASE_URL is missing; SUPABASE_SECRET_KEYS is missing; KEYFRAME_REPLICATE_API_TOKEN is missing.",
+test("SUPABASE_DB_URL → a connection; deliver alone then needs its project's address only, generate needs Storage", () => {
+  const none = { SUPABASE_SECRET_KEYS: "", KEYFRAME_REPLICATE_API_TOKEN: "", SUPABASE_DB_URL: DIRECT };
+  const { address, database, generate } = read({ only: "deliver" }, none);
+  expect([address, database, generate]).toEqual(["https://ref.supabase.co", new URL(DIRECT), null]);
+  expect(() => read({ only: "deliver" }, { ...none, SUPABASE_URL: "" })).toThrow(
+    "Environment: SUPABASE_URL is missing.",
+  );
+  expect(() => read({ only: "generate" }, none)).toThrow(
+    "Environment: SUPABASE_SECRET_KEYS is missing; KEYFRAME_REPLICATE_API_TOKEN is missing.",
   );
 });
 

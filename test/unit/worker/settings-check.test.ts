@@ -4,7 +4,8 @@ import { createLog } from "../../../shared/platform/log.ts";
 import { createSettingsCheck, type Way, WrongSetting } from "../../../worker/check-settings.ts";
 
 // Processes with wrong settings: test/faults/worker-process-start.test.ts. Here is what they cannot be brought to.
-const FITS = { id: "1 16384", now: new Date().toISOString(), version: "0.1.0", outdated: null };
+const ADDRESS = "https://ref.supabase.co";
+const FITS = { id: "1 16384", now: new Date().toISOString(), address: ADDRESS, version: "0.1.0", outdated: null };
 const fail = (status: number | null, code: string, cause?: string) => {
   throw new DatabaseError("describe_database", status, code, cause);
 };
@@ -22,7 +23,7 @@ function checkOf(...answers: [Way["setting"], ...(() => object)[]][]) {
     if (pauses.push(ms) === 10) end.abort();
   };
   const log = createLog({}, (line) => void lines.push(JSON.parse(line)));
-  return { ...createSettingsCheck(ways, log, wait), lines, signal: end.signal, pauses };
+  return { ...createSettingsCheck(ways, ADDRESS, log, wait), lines, signal: end.signal, pauses };
 }
 
 test.each<[string, () => object, RegExp]>([

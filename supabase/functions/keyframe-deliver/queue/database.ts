@@ -15,7 +15,7 @@ export type ExchangeArguments = {
   heartbeat_ms: number | null;
   wait_ms: number;
   /** For GET /api/health?deep=1. */
-  report: { callMs: number; isProcess: boolean };
+  report: { callMs: number; isProcess: boolean; address: string | undefined };
   /** Of the last call: lanes take turns. */
   cursors: unknown;
 };

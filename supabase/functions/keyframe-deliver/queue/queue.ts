@@ -23,11 +23,11 @@ type QueueSettings = {
   attempt(delivery: Delivery): Promise<AttemptResult>;
   log: Log;
   clock: Clock;
-  isProcess?: boolean;
+  address?: string | undefined;
 };
 
 /** The deliveries of this process, for its worker. */
-export function createQueue({ exchange, attempt, log, clock, isProcess = false }: QueueSettings) {
+export function createQueue({ exchange, attempt, log, clock, address }: QueueSettings) {
   const worker = crypto.randomUUID();
   const leased = createLeased(clock.now);
   const results = createResults(clock.now, log);
@@ -54,7 +54,7 @@ export function createQueue({ exchange, attempt, log, clock, isProcess = false }
     const calledAt = clock.now();
     const { given, recorded, failed } = results.give();
     const args = { results: given, returned: leased.takeReturned(), worker, max_rows, max_bytes: MAX_BYTES };
-    const report = { callMs: Math.round(callMs), isProcess };
+    const report = { callMs: Math.round(callMs), isProcess: address !== undefined, address };
     const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
       failed(error);
       leased.returnAgain(args.returned);

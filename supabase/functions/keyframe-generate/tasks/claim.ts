@@ -19,13 +19,13 @@ export type Claimed = z.infer<typeof claimed>["tasks"][number];
  * Leases due tasks for this process; without room it is a heartbeat only. With nothing due it may wait up to waitMs. `pollSeconds`: the
  * interval of polls; null for the database's own.
  */
-export function createClaim(call: CallDatabase, isProcess: boolean, pollSeconds: number | null) {
+export function createClaim(call: CallDatabase, pollSeconds: number | null, address?: string) {
   const worker = crypto.randomUUID();
   let cursors = {};
   return async (room: number, heartbeat_ms: number, wait_ms: number, callMs: number) => {
     const answer = await call("claim_tasks", {
       ...{ worker, max_rows: Math.min(room, CLAIM_AT_ONCE), lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms },
-      ...{ report: { callMs: Math.round(callMs), isProcess }, cursors, poll_seconds: pollSeconds },
+      ...{ report: { callMs: Math.round(callMs), isProcess: address !== undefined, address }, cursors, poll_seconds: pollSeconds },
     });
     const { tasks, more, ...rest } = claimed.parse(answer);
     cursors = rest.cursors;

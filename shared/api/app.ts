@@ -1,0 +1,139 @@
+import { type Context, Hono } from "hono";
+import { getPath } from "hono/utils/url";
+import { OPERATIONS, type OperationId } from "../contract/operations/index.ts";
+import type { Operation } from "../contract/operations/operation.ts";
+import { METRICS_TYPE } from "../contract/service.ts";
+import { ApiError, readRequestId } from "../http/errors.ts";
+import type { Log } from "../platform/log.ts";
+import { ACTING_FOR } from "./auth/project-key.ts";
+import { type Caller, NOBODY } from "./auth/verify-session.ts";
+import { internal } from "./errors.ts";
+import { type AnyCall, readCall } from "./http/read-call.ts";
+import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
+import type { Deps } from "./routes/handler.ts";
+import { readMetrics } from "./routes/metrics.ts";
+import { HANDLERS, listRoutes } from "./routes/routes.ts";
+
+/** What the log line of the request needs. */
+type Env = { Variables: { requestId: string; route?: string; ownerId?: string; clientId?: string; actor?: "server" } };
+
+/**
+ * The path prefix of a function that is not deployed as `api`: the platform puts its name first, as in /films/api/projects.
+ * Empty for `api`.
+ */
+const mountOf = (path: string): string => /^\/(?!api\/)[^/]+(?=\/api\/)/.exec(path)?.[0] ?? "";
+
+/** The API below /api. Every response except openapi.json and metrics is an envelope; every request writes one log line. */
+export function createApp(deps: Deps): { fetch: (request: Request) => Response | Promise<Response> } {
+  const app = new Hono<Env>({
+    getPath: (request) => {
+      const path = getPath(request);
+      return path.slice(mountOf(path).length);
+    },
+  });
+
+  app.use(async (c, next) => {
+    const began = performance.now();
+    const requestId = readRequestId(c.req.raw);
+    c.set("requestId", requestId);
+    if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
+    else await next();
+    const [route, ownerId, clientId, actor] = [c.get("route"), c.get("ownerId"), c.get("clientId"), c.get("actor")]; // c.var is built anew at each access
+    const milliseconds = performance.now() - began;
+    const { method } = c.req;
+    const { status } = c.res;
+    logRequest(deps.log, { requestId, method, route, status, ownerId, clientId, actor, milliseconds, error: c.error });
+  });
+  const answerError = (error: Error, c: Context<Env>) => {
+    c.error = error; // for the log line
+    return respondWithError(c.get("requestId"), error instanceof ApiError ? error : internal(error));
+  };
+  app.onError(answerError);
+  app.notFound((c) => answerError(new ApiError("not_found", "Nothing is at this path. Check its spelling."), c));
+
+  for (const { at, pattern, operations } of listRoutes()) {
+    app.all(`/api${pattern}`, async (c) => {
+      c.set("route", `/api${at}`);
+      const method = c.req.method === "HEAD" ? "GET" : c.req.method;
+      const id = operations[method];
+      if (id === undefined) throw notAllowed(Object.keys(operations));
+      const operation: Operation = OPERATIONS[id];
+      const caller = await identify(operation, c.req.raw.headers, deps);
+      if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
+      if (caller.clientId !== undefined) c.set("clientId", caller.clientId);
+      if (caller.isServer) c.set("actor", "server");
+      const path = (name: string) => c.req.param(name) ?? "";
+      const call = await readCall(operation, c.req.raw, caller, path, deps.readBody);
+      return respond(c.get("requestId"), operation.status, await handle(id, call, deps));
+    });
+  }
+  const document = (at: string, contentType: string, read: (request: Request) => string | Promise<string>) =>
+    app.all(at, async (c) => {
+      c.set("route", at);
+      if (!["GET", "HEAD"].includes(c.req.method)) throw notAllowed(["GET"]);
+      return respondWithDocument(c.get("requestId"), await read(c.req.raw), contentType);
+    });
+  document("/api/openapi.json", "application/json", (request) => deps.openApi(mountOf(getPath(request))));
+  document("/api/metrics", METRICS_TYPE, (request) => readMetrics(request.headers, deps));
+  return { fetch: (request) => app.fetch(withKnownMethod(request)) };
+}
+
+/** Returns the caller. Throws unauthorized; forbidden and invalid_request for a request with Keyframe-User. */
+async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
+  if (caller === "nobody") return NOBODY;
+  if (caller === "server" && !headers.has(ACTING_FOR)) await deps.verifyProject(headers); // who has the key lacks the user
+  if (caller === "server" || headers.has(ACTING_FOR)) return deps.verifyServer(headers);
+  return caller === "manager" ? deps.verifyManager(headers) : deps.verifySession(headers.get("authorization"));
+}
+
+/** The cast is safe: readCall validated the call with the schemas of the operation that this handler serves. */
+function handle(id: OperationId, call: AnyCall, deps: Deps): Promise<Answer> {
+  const handler = HANDLERS[id] as (call: AnyCall, deps: Deps) => Promise<Answer>;
+  return handler(call, deps);
+}
+
+function notAllowed(methods: string[]): ApiError {
+  const known = ["GET", "POST", "PATCH", "DELETE"].filter((method) => methods.includes(method));
+  const allow = known.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", ");
+  return new ApiError("method_not_allowed", `This path takes ${allow} only.`, {
+    headers: { Allow: `${allow}, OPTIONS` },
+  });
+}
+
+const KNOWN = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/**
+ * Replaces an unknown method by OTHER. A method can be any word: `constructor` would break the router, and no such word may
+ * reach the log.
+ */
+const withKnownMethod = (request: Request): Request =>
+  KNOWN.includes(request.method) ? request : new Request(request.url, { method: "OTHER", headers: request.headers });
+
+/** The fields of a log line. `route` is the pattern, never the path, which can contain anything. */
+type RequestFields = {
+  requestId: string;
+  method: string;
+  route: string | undefined;
+  status: number;
+  ownerId: string | undefined;
+  /** The OAuth client that acted for the owner. */
+  clientId: string | undefined;
+  /** A server acted for the owner. */
+  actor: "server" | undefined;
+  milliseconds: number;
+  error: Error | undefined;
+};
+
+/** Writes one line per request, without tokens, bodies or signed URLs. An error of ours is logged with its cause. */
+function logRequest(log: Log, { error, milliseconds, ...request }: RequestFields): void {
+  const fields = { ...request, duration_ms: Math.round(milliseconds * 10) / 10 };
+  if (error === undefined) log.info("request", fields);
+  else if (!(error instanceof ApiError)) log.error("request", { ...fields, code: "internal", cause: plain(error) });
+  else {
+    const { cause } = error.extra;
+    const level = error.status >= 500 ? "error" : "info";
+    log[level]("request", { ...fields, code: error.code, cause: cause instanceof Error ? plain(cause) : cause });
+  }
+}
+
+const plain = ({ name, message, stack }: Error) => ({ name, message, stack });

@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { ApiError } from "../../http/errors.ts";
+import { invalidFields } from "../errors.ts";
+import type { Caller, SessionVerifier } from "./verify-session.ts";
+
+/**
+ * Whether the project calls, by its secret key in `apikey` or, as older clients and Prometheus send it, in Authorization. Anything else in
+ * Authorization is a session, which decides. A wrong key throws unauthorized: it is never treated as absent.
+ */
+async function isProject(headers: Headers, secretKey: string): Promise<boolean> {
+  const authorization = headers.get("authorization");
+  const bearer = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
+  const keys = [headers.get("apikey"), bearer].filter((value) => value?.startsWith("sb_secret_"));
+  for (const key of keys) {
+    if (!(await isSame(key ?? "", secretKey))) throw wrongKey();
+  }
+  return keys.length > 0 && (authorization === null || keys.includes(bearer));
+}
+
+/** Compares every byte of the digests, so that the time it takes reveals nothing about the key. */
+async function isSame(given: string, expected: string): Promise<boolean> {
+  const digest = async (text: string) =>
+    new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  const [one, other] = await Promise.all([digest(given), digest(expected)]);
+  return one.reduce((difference, byte, at) => difference | (byte ^ (other[at] ?? 0)), 0) === 0;
+}
+
+const wrongKey = () =>
+  new ApiError(
+    "unauthorized",
+    "The secret key is not this project's. Send the right one as apikey, or sign in and send the session token as Authorization: Bearer <token>.",
+    { headers: { "WWW-Authenticate": "Bearer" } },
+  );
+
+/** Its presence, even without a value, makes a request one of a server that acts for a user. */
+export const ACTING_FOR = "keyframe-user";
+
+const asProject = (secretKey: string): Caller => ({ ownerId: null, token: secretKey });
+
+/** Authenticates the caller of the webhook paths: a user by session, or the project by its secret key. Throws unauthorized. */
+export type ManagerVerifier = (headers: Headers) => Promise<Caller>;
+
+/** When both a session and the key are sent, the session decides. */
+export function createManagerVerifier(verifySession: SessionVerifier, secretKey: string): ManagerVerifier {
+  return async (headers) =>
+    (await isProject(headers, secretKey)) ? asProject(secretKey) : await verifySession(headers.get("authorization"));
+}
+
+/** Accepts only the project, by its secret key. Throws unauthorized. */
+export type ProjectVerifier = (headers: Headers) => Promise<Caller>;
+
+/** A session sent with the key is refused: it is a mistake of the caller. So is a user, whom the figures are not for. */
+export function createProjectVerifier(secretKey: string): ProjectVerifier {
+  return async (headers) => {
+    if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return asProject(secretKey);
+    throw new ApiError(
+      "unauthorized",
+      "This path accepts only the project's secret key (sb_secret_…). Send it as apikey, or as Authorization: Bearer <key>.",
+      { headers: { "WWW-Authenticate": "Bearer" } },
+    );
+  };
+}
+
+/** Authenticates a server that acts for a user; Postgres decides whether there is one. Throws unauthorized, forbidden, invalid_request. */
+export type ServerVerifier = (headers: Headers) => Promise<Caller>;
+
+export function createServerVerifier(secretKey: string): ServerVerifier {
+  return async (headers) => {
+    if (!(await isProject(headers, secretKey))) {
+      throw new ApiError(
+        "forbidden",
+        "Only a server with the project's secret key (sb_secret_…) may send Keyframe-User, and no session beside it. Leave the header out: a session acts for its own user.",
+      );
+    }
+    const { data: userId } = z.guid().safeParse(headers.get(ACTING_FOR)); // a header sent twice is one text with a comma
+    if (userId === undefined) {
+      throw invalidFields([
+        { path: "Keyframe-User", message: "Must be the id of one user, a UUID, and be given once." },
+      ]);
+    }
+    return { ownerId: userId.toLowerCase(), token: secretKey, isServer: true };
+  };
+}

@@ -1,0 +1,79 @@
+import type { z } from "zod";
+import { ApiError, type ErrorDetail } from "../http/errors.ts";
+import { retryAfterJitter } from "../platform/retry.ts";
+
+/** What the log has of a failed call: codes only, never row data, prompts or URLs. */
+export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
+
+export const internal = (cause: unknown): ApiError =>
+  new ApiError("internal", "Something went wrong on our side. Try again; if it stays, report the requestId.", {
+    cause,
+  });
+
+export const unavailable = (cause: unknown): ApiError =>
+  new ApiError(
+    "unavailable",
+    "The service cannot be reached at the moment. Wait the seconds named in Retry-After, then try again.",
+    { cause, headers: retryAfterJitter() },
+  );
+
+/** The functions are newer than the database, or PostgREST has not seen a migration or a restored dump yet. */
+export const schemaOutdated = (cause: unknown): ApiError =>
+  new ApiError(
+    "schema_outdated",
+    "The database lacks migrations that this version of the functions needs. Apply them (supabase db push, or npm run deploy), and expose the schemas keyframe and keyframe_worker. If both are done, as after a restored dump, run in SQL: notify pgrst, 'reload schema'.",
+    { cause, headers: retryAfterJitter() },
+  );
+
+/** `sentence` says what is wrong with the session; it contains no part of the token. */
+export const unauthorized = (sentence: string, cause?: UpstreamFailure): ApiError =>
+  new ApiError("unauthorized", `${sentence} Sign in and send the session token as Authorization: Bearer <token>.`, {
+    cause,
+    headers: { "WWW-Authenticate": "Bearer" },
+  });
+
+/** A body can have thousands of unknown fields with long names; this keeps the answer small. */
+const MAX_DETAILS = 20;
+const LONGEST_PATH = 100;
+
+/** invalid_request with the first problem of each field in `details`. */
+export function invalidRequest(error: z.ZodError): ApiError {
+  const details = new Map<string, string>();
+  const add = (path: PropertyKey[], message: string) => {
+    const name = path.map(String).join(".").slice(0, LONGEST_PATH);
+    if (!details.has(name)) details.set(name, message);
+  };
+  for (const issue of error.issues) {
+    if (issue.code === "unrecognized_keys") {
+      for (const key of issue.keys) add([...issue.path, key], "There is no such field. Leave it out.");
+    } else add(issue.path, issue.message);
+  }
+  return invalidFields([...details].map(([path, message]) => ({ path, message })));
+}
+
+/** invalid_request with one detail per field. */
+export const invalidFields = (details: ErrorDetail[]): ApiError =>
+  new ApiError("invalid_request", "The request is invalid. Correct the fields named in details and send it again.", {
+    details: details.slice(0, MAX_DETAILS),
+  });
+
+const EXPECTED: Record<string, string> = {
+  string: "text",
+  int: "a whole number",
+  number: "a number",
+  object: "an object",
+  array: "a list",
+  boolean: "true or false",
+};
+
+/** Messages for issues that the contract has no message for. */
+export const issueSentence: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code === "invalid_type") {
+    return issue.input === undefined ? "Is required." : `Must be ${EXPECTED[issue.expected] ?? issue.expected}.`;
+  }
+  if (issue.code === "invalid_value")
+    return `Must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.join(", ")}.`;
+  if (issue.code === "too_small" && issue.origin !== "string") return `Must be at least ${issue.minimum}.`;
+  if (issue.code === "too_big" && issue.origin !== "string") return `Must be at most ${issue.maximum}.`;
+  return undefined;
+};

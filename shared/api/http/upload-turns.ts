@@ -1,0 +1,83 @@
+import { ApiError } from "../../http/errors.ts";
+import { type BodyClock, type BodyReader, createBodyReader } from "../../http/read-body.ts";
+
+/**
+ * The total Content-Length of the uploads that are read or stored at one time. An upload can be in memory three times: as received,
+ * as taken out of its form, and as sent to Storage. So four of 10 MiB take at most 120 MiB of the 256 MB of a hosted function.
+ */
+const MAX_BYTES = 40 * 1024 * 1024;
+/** More would only share the sender's bandwidth, and two took 30 MB more under an attack (lab/bench/memory). */
+const MAX_AT_ONCE_PER_OWNER = 1;
+/** None of these is read, but each holds a connection. */
+const MAX_WAITING_PER_OWNER = 64;
+const MAX_WAIT_MS = 20_000;
+/** While others wait for a turn, a stalled upload ends after this instead of 10 s. */
+const MAX_IDLE_WITH_WAITING_MS = 2_000;
+
+/**
+ * Admits uploads in order of arrival, within the limits on memory and per owner. `bytes` is the largest size the upload can have. `work`
+ * reads the body with the given reader and stores it; then its turn ends. Throws rate_limited or unavailable before anything is read.
+ */
+export type UploadTurns = <T>(
+  ownerId: string | null,
+  bytes: number,
+  work: (readBody: BodyReader) => Promise<T>,
+) => Promise<T>;
+
+type Upload = { ownerId: string | null; bytes: number };
+
+export function createUploadTurns({ elapsed, later }: BodyClock): UploadTurns {
+  const waiting = new Map<Upload, () => void>();
+  const admitted = new Set<Upload>();
+  let free = MAX_BYTES;
+  const countOf = (uploads: Iterable<Upload>, ownerId: string | null) =>
+    [...uploads].filter((upload) => upload.ownerId === ownerId).length;
+  const readBody = createBodyReader({
+    elapsed,
+    later,
+    maxTotalBytes: Number.POSITIVE_INFINITY, // bounded by the turns
+    maxIdleMs: () => (waiting.size > 0 ? MAX_IDLE_WITH_WAITING_MS : 10_000),
+  });
+
+  function admit(): void {
+    for (const [upload, begin] of waiting) {
+      if (countOf(admitted, upload.ownerId) >= MAX_AT_ONCE_PER_OWNER) continue;
+      if (upload.bytes > free) return; // otherwise small uploads could delay it for ever
+      waiting.delete(upload);
+      admitted.add(upload);
+      free -= upload.bytes;
+      begin();
+    }
+  }
+
+  return async (ownerId, bytes, work) => {
+    if (countOf(waiting.keys(), ownerId) >= MAX_WAITING_PER_OWNER) throw tooMany();
+    const upload = { ownerId, bytes };
+    await new Promise<void>((begin, giveUp) => {
+      waiting.set(upload, begin);
+      admit();
+      if (waiting.has(upload)) later(() => waiting.delete(upload) && giveUp(noTurn()), MAX_WAIT_MS);
+    });
+    try {
+      return await work(readBody);
+    } finally {
+      admitted.delete(upload);
+      free += bytes;
+      admit();
+    }
+  };
+}
+
+const tooMany = (): ApiError =>
+  new ApiError(
+    "rate_limited",
+    `More than ${MAX_WAITING_PER_OWNER} uploads of yours are in progress. Wait the seconds named in Retry-After, then send it again.`,
+    { headers: { "Retry-After": "5" } },
+  );
+
+const noTurn = (): ApiError =>
+  new ApiError(
+    "unavailable",
+    "Other uploads are in progress, and this one did not get a turn. Wait the seconds named in Retry-After, then send it again.",
+    { headers: { "Retry-After": "5" } },
+  );

@@ -1,0 +1,41 @@
+import type { AnswerOf, OperationId } from "../../contract/operations/index.ts";
+import type { BodyReader } from "../../http/read-body.ts";
+import type { Log } from "../../platform/log.ts";
+import type { ManagerVerifier, ProjectVerifier, ServerVerifier } from "../auth/project-key.ts";
+import type { SessionVerifier } from "../auth/verify-session.ts";
+import type { HoldClock } from "../http/hold-answer.ts";
+import type { Call } from "../http/read-call.ts";
+import type { Answer } from "../http/respond.ts";
+import type { UploadTurns } from "../http/upload-turns.ts";
+import type { Database } from "../rows/database.ts";
+import type { HealthCall } from "../rows/health-call.ts";
+import type { SharedFilms } from "../rows/shared-films.ts";
+import type { Storage } from "../rows/storage.ts";
+
+/** The dependencies of the handlers. */
+export type Deps = HoldClock & {
+  database: Database;
+  askHealth: HealthCall;
+  storage: Storage;
+  sharedFilms: SharedFilms;
+  /** Reads JSON bodies. */
+  readBody: BodyReader;
+  takeUploadTurn: UploadTurns;
+  verifySession: SessionVerifier;
+  /** For the webhook paths, which also accept the project's secret key. */
+  verifyManager: ManagerVerifier;
+  /** For the figures, which only the project's secret key may read. */
+  verifyProject: ProjectVerifier;
+  /** For requests with Keyframe-User. */
+  verifyServer: ServerVerifier;
+  platformUrl: string;
+  /** A sentence that says why this URL may not receive webhooks; null when it may. */
+  refuseUrl: (url: string) => Promise<string | null>;
+  /** The text of openapi.json; `mount` is the path prefix of the function (app.ts). */
+  openApi: (mount: string) => Promise<string>;
+  log: Log;
+  now: () => Date;
+};
+
+/** Makes one database call and answers. Throws ApiError. */
+export type Handler<Id extends OperationId> = (call: Call<Id>, deps: Deps) => Promise<Answer<AnswerOf<Id>>>;

@@ -1,0 +1,56 @@
+import { type ServiceFigures, serviceFigures } from "../../contract/service.ts";
+import { ApiError } from "../../http/errors.ts";
+import { SCHEMA_VERSION } from "../../platform/schema-version.ts";
+import type { Caller } from "../auth/verify-session.ts";
+import { schemaOutdated, unavailable } from "../errors.ts";
+import { noticesOf, problemsOf } from "../runbook/problems.ts";
+import type { Deps, Handler } from "./handler.ts";
+
+export const isOlder = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) < 0;
+
+/**
+ * GET /api/health: 200 when the database has this version's migrations and a write would succeed, else 503. With deep=1 and the secret
+ * key the answer has the figures and the problems. With problems it is `degraded`, still with 200 so that the figures are in the envelope.
+ */
+export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps) => {
+  const project = query.deep === undefined ? null : await deps.verifyProject(headers);
+  // Both at once: each may wait for a lock.
+  const [answer, figures] = await Promise.all([
+    askDatabase(deps.askHealth),
+    project === null ? undefined : askFigures(project, deps),
+  ]);
+  const isLocked = answer.writes === "locked";
+  if (figures === undefined && answer.writes !== "ok") {
+    throw unavailable({ from: "database", operation: "health", status: 200, code: answer.writes });
+  }
+  const schemaVersion = answer.schema ?? null;
+  if (schemaVersion === null ? !isLocked : isOlder(schemaVersion, SCHEMA_VERSION)) {
+    throw schemaOutdated({ from: "database", operation: "health", has: schemaVersion, needs: SCHEMA_VERSION });
+  }
+  if (figures === undefined) return { data: { status: "ok", database: "ok", schemaVersion } };
+  const problems = problemsOf(figures, answer.writes, deps.platformUrl);
+  const status = problems.length === 0 ? "ok" : "degraded";
+  return { data: { status, database: "ok", schemaVersion, problems, notices: noticesOf(figures), figures } };
+};
+
+/** Requires the project's secret key. Throws ApiError: unauthorized, unavailable. */
+export async function readFigures(
+  headers: Headers,
+  deps: Pick<Deps, "database" | "verifyProject">,
+): Promise<ServiceFigures> {
+  return await askFigures(await deps.verifyProject(headers), deps);
+}
+
+const askFigures = (project: Caller, deps: Pick<Deps, "database">): Promise<ServiceFigures> =>
+  askDatabase(() => deps.database.read("service_figures", {}, project, serviceFigures, "keyframe_worker"));
+
+async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await ask();
+  } catch (error) {
+    // Also for a wrong key: the service is down in each case.
+    if (!(error instanceof ApiError)) throw unavailable(error);
+    // The error's message can contain text of the database; its cause has codes only.
+    throw error.status === 503 ? error : unavailable(error.extra.cause);
+  }
+}

@@ -1,0 +1,206 @@
+import { z } from "zod";
+import { type Part, type ServiceFigures, serviceFigures } from "../../contract/service.ts";
+import { kickWorks } from "../runbook/kick-problems.ts";
+import type { Deps } from "./handler.ts";
+import { readFigures } from "./health.ts";
+
+/** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError, as that does. */
+export async function readMetrics(headers: Headers, deps: Deps): Promise<string> {
+  return metricsText(await readFigures(headers, deps));
+}
+
+const BY_UTC = "by UTC, in micro-dollars; reserved and unknown are upper bounds.";
+
+/** What could not be read is left out. */
+export function metricsText(figures: ServiceFigures): string {
+  const { shape } = serviceFigures;
+  const { lastKicks, workers, costs, blockers } = figures;
+  const isOk = (name: "generate" | "deliver") => lastKicks && workers && kickWorks(lastKicks[name], workers[name]);
+  return [
+    ...ofPart(figures.predictions, ({ waiting, queued, starting, processing, storing }) =>
+      gauge("predictions", "Predictions that have not ended; waiting: for a slot of their owner.", "status", {
+        ...{ waiting, queued, starting, processing, storing },
+      }),
+    ),
+    ...ofPart(figures.deliveries, ({ due, sending, pending, paused }) =>
+      gauge(
+        "deliveries",
+        "Webhook deliveries that have not ended; pending: at enabled endpoints, due and sending included; paused: at disabled ones.",
+        "state",
+        { due, sending, pending, paused },
+      ),
+    ),
+    ...ofPart(figures.due, (due) =>
+      gauge("due_seconds", "How long the oldest due work of each kind has been due.", "kind", zeros(due)),
+    ),
+    ...ofPart(figures.events, ({ projectCreated, generationSucceeded, generationFailed }) =>
+      gauge("events_5m", "Events of the last five minutes.", "type", {
+        "project.created": projectCreated,
+        "generation.succeeded": generationSucceeded,
+        "generation.failed": generationFailed,
+      }),
+    ),
+    ...ofPart(figures.kicks, ({ accepted, refused, failed }) =>
+      gauge("kicks_5m", "Kicks of the last five minutes by outcome; failed: also requests of others.", "outcome", {
+        ...{ accepted, refused, failed },
+      }),
+    ),
+    ...ofPart(costs, ({ today }) =>
+      gauge("costs_today_micros", `Costs of the submits of today, ${BY_UTC}`, "state", costsOf(today)),
+    ),
+    ...ofPart(costs, ({ month }) =>
+      gauge("costs_month_micros", `Costs of the submits of this month, ${BY_UTC}`, "state", costsOf(month)),
+    ),
+    gauge("last_kick_ok", "1 when the last kick was acknowledged or accepted; absent: not known.", "function", {
+      generate: isOk("generate"),
+      deliver: isOk("deliver"),
+    }),
+    ...ofPart(figures.unavailableModels, ({ length }) =>
+      gauge("models_unavailable", "Enabled models that a start cannot use.", "", alone(length)),
+    ),
+    ...ofPart(figures.setAside, ({ count }) =>
+      gauge("rows_set_aside", "Rows that the database refuses again and again.", "", alone(count)),
+    ),
+    gauge(
+      "oldest_transaction_seconds",
+      "Age of the oldest open transaction that others wait for, or may wait for.",
+      "",
+      alone(Math.max(0, ...blockers.map(({ seconds }) => seconds ?? 0))),
+    ),
+    gauge(
+      "sessions_blocked",
+      "Sessions that wait for such a transaction.",
+      "",
+      alone(sum(blockers.map(({ blocks }) => blocks))),
+    ),
+    gauge("figures_unread", "Parts of these figures that could not be read.", "", alone(figures.unread.length)),
+    ...gauges(shape.settings, "", alone(figures.settings), {
+      isReadOnly: "database_read_only",
+      hasSettings: "settings_exist",
+      clockBackSeconds: "clock_back_seconds",
+    }),
+    ...gauges(shape.calls, "", alone(figures.calls), { slow: "calls_slow", slowestSeconds: "calls_slowest_seconds" }),
+    ...gauges(shape.predictions, "", alone(figures.predictions), {
+      due: "predictions_due",
+      oldestDueSeconds: "predictions_oldest_due_seconds",
+      oldestWaitingSeconds: "predictions_oldest_waiting_seconds",
+      retrying: "predictions_retrying",
+      runsToCancel: "provider_runs_to_cancel",
+    }),
+    ...gauges(shape.deliveries, "", alone(figures.deliveries), {
+      oldestDueSeconds: "deliveries_oldest_due_seconds",
+      failingEndpoints: "webhook_endpoints_failing",
+      oldestFailingSeconds: "webhook_endpoints_oldest_failing_seconds",
+      endpointsSwitchedOff: "webhook_endpoints_switched_off",
+      unsignedEndpoints: "webhook_endpoints_unsigned",
+    }),
+    ...gauges(shape.kicks, "", alone(figures.kicks), {
+      unsent: "kicks_unsent",
+      othersUnsent: "pg_net_others_unsent",
+      oldestUnsentSeconds: "kicks_oldest_unsent_seconds",
+      lastAcceptedSeconds: "kicks_last_accepted_seconds",
+    }),
+    ...gauges(shape.lastKicks.unwrap().shape.generate, "function", lastKicks ?? {}, {
+      status: "last_kick_status",
+      madeSeconds: "last_kick_made_seconds",
+      acknowledgedAfterSeconds: "last_kick_acknowledged_after_seconds",
+    }),
+    ...gauges(shape.workers.unwrap().shape.generate, "function", workers ?? {}, {
+      claimedSeconds: "worker_claimed_seconds",
+      isProcess: "worker_is_process",
+      oldestKickSeconds: "worker_oldest_kick_seconds",
+      slowestKickSeconds: "worker_slowest_kick_seconds",
+      callSeconds: "worker_call_seconds",
+      slowRequests: "worker_slow_requests",
+    }),
+    ...ofPart(workers, ({ generate, deliver }) =>
+      gauge("worker_places_open", "Pieces of work that are leased.", "function", {
+        generate: generate.places.open,
+        deliver: deliver.places.open,
+      }),
+    ),
+    ...ofPart(workers, ({ generate, deliver }) =>
+      gauge("worker_places_slow", "Pieces of work that wait for something slow.", "function", {
+        generate: slowOf(generate),
+        deliver: slowOf(deliver),
+      }),
+    ),
+    ...gauges(shape.jobs.unwrap().valueType, "job", figures.jobs ?? {}, {
+      scheduled: "cron_scheduled",
+      lastRunSeconds: "cron_last_run_seconds",
+      lastSuccessSeconds: "cron_last_success_seconds",
+      failures: "cron_failures_5m",
+      isLate: "cron_late",
+    }),
+    ...gauges(shape.fileRemovals, "", alone(figures.fileRemovals), {
+      pending: "file_removals",
+      due: "file_removals_due",
+      failing: "file_removals_failing",
+      oldestDueSeconds: "file_removals_oldest_due_seconds",
+    }),
+    ...gauges(shape.costs.unwrap().shape.today, "period", costs ? { day: costs.today, month: costs.month } : {}, {
+      budgetMicros: "budget_micros",
+      leftMicros: "budget_left_micros",
+    }),
+    ...gauges(shape.costs, "", alone(costs), {
+      cheapestStartMicros: "cheapest_start_micros",
+      unknownSubmits: "submits_unknown",
+      spendingStopped: "spending_stopped",
+    }),
+  ].join("");
+}
+
+const costsOf = ({ settledMicros, heldMicros, unknownMicros }: Part<"costs">["today"]) => ({
+  settled: settledMicros,
+  held: heldMicros,
+  unknown: unknownMicros,
+});
+
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
+
+const slowOf = ({ places }: Part<"workers">["generate"]) => sum(places.slow.map(({ open }) => open));
+
+const zeros = (ages: Record<string, number | null>): Record<string, number> =>
+  Object.fromEntries(Object.entries(ages).map(([kind, age]) => [kind, age ?? 0]));
+
+const ofPart = <Read>(part: Read | null, toText: (part: Read) => string): string[] =>
+  part === null ? [] : [toText(part)];
+
+/**
+ * A metric for each of these figures, by its name here; the help is the figure's description in the contract. The keys of `groups` are
+ * the label's values; a group that could not be read is null. A missing age of the oldest is 0; other missing values are left out.
+ */
+function gauges<Group extends object>(
+  schema: z.ZodType,
+  label: string,
+  groups: Record<string, Group | null>,
+  names: Partial<Record<keyof Group, string>>,
+): string[] {
+  const object = schema instanceof z.ZodNullable ? schema.unwrap() : schema;
+  const shape = object instanceof z.ZodObject ? object.shape : {};
+  const read = Object.entries(groups).filter((entry): entry is [string, Group] => entry[1] !== null);
+  return Object.entries<string>(names as Record<string, string>).map(([field, name]) => {
+    const values = read.map(([key, group]) => {
+      const value = Reflect.get(group, field) as Value | undefined; // every field named here is one
+      return [key, value ?? (field.startsWith("oldest") ? 0 : null)] as const;
+    });
+    return gauge(name, shape[field]?.meta()?.description ?? "", label, Object.fromEntries(values));
+  });
+}
+
+/** For figures without a label. */
+const alone = <Of>(of: Of): Record<string, Of> => ({ "": of });
+
+type Value = number | boolean | null;
+
+/**
+ * One metric: https://prometheus.io/docs/instrumenting/exposition_formats. The keys of `values` are the values of its label, or "" without
+ * one. Nothing is escaped: names, helps and labels are all written here, in the contract and in keyframe_private.jobs.
+ */
+function gauge(name: string, help: string, label: string, values: Record<string, Value>): string {
+  const samples = Object.entries(values).flatMap(([key, value]) =>
+    value === null ? [] : `keyframe_${name}${key === "" ? "" : `{${label}="${key}"}`} ${Number(value)}\n`,
+  );
+  if (samples.length === 0) return "";
+  return `# HELP keyframe_${name} ${help}\n# TYPE keyframe_${name} gauge\n${samples.join("")}`;
+}

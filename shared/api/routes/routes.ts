@@ -1,0 +1,120 @@
+import { STEPS } from "../../contract/fields.ts";
+import { OPERATIONS, type OperationId } from "../../contract/operations/index.ts";
+import { TOKEN } from "../../contract/shares.ts";
+import { changeElement, createElement, deleteElement, listElements, readElement } from "./elements.ts";
+import { changeFilm, createFilm, deleteFilm, estimateFilm, listFilms, readFilm, startFilm } from "./films.ts";
+import {
+  addCredit,
+  cancelPrediction,
+  changePrediction,
+  deletePrediction,
+  estimatePrediction,
+  listModels,
+  readPrediction,
+  readUsage,
+  startPrediction,
+  startQuote,
+} from "./generate.ts";
+import type { Handler } from "./handler.ts";
+import { readHealth } from "./health.ts";
+import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
+import { listShares, readShared, revokeShare, shareFilm } from "./shares.ts";
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  listDeliveries,
+  listWebhooks,
+  readDelivery,
+  readWebhook,
+  recoverWebhook,
+  redeliver,
+  revealSecret,
+  rotateSecret,
+  testWebhook,
+} from "./webhooks.ts";
+
+/** The handler of each operation of the contract. */
+export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
+  createProject,
+  listProjects,
+  readProject,
+  changeProject,
+  deleteProject,
+  listPredictions,
+  changePrediction,
+  deletePrediction,
+  // Loaded with the first upload: node:zlib takes an eighth of the function's start.
+  uploadReferenceImage: async (...given) => (await import("./reference-images.ts")).uploadReferenceImage(...given),
+  createFilm,
+  listFilms,
+  readFilm,
+  changeFilm,
+  deleteFilm,
+  createElement,
+  listElements,
+  readElement,
+  changeElement,
+  deleteElement,
+  startFilm,
+  estimateFilm,
+  shareFilm,
+  listShares,
+  revokeShare,
+  readShared,
+  startFirstFrame: startPrediction("first-frame"),
+  startLastFrame: startPrediction("last-frame"),
+  startVideo: startPrediction("video"),
+  estimateFirstFrame: estimatePrediction("first-frame"),
+  estimateLastFrame: estimatePrediction("last-frame"),
+  estimateVideo: estimatePrediction("video"),
+  startQuote,
+  readFirstFrame: readPrediction("first-frame"),
+  readLastFrame: readPrediction("last-frame"),
+  readVideo: readPrediction("video"),
+  cancelPrediction,
+  listModels,
+  readUsage,
+  addCredit,
+  createWebhook,
+  listWebhooks,
+  readWebhook,
+  changeWebhook,
+  deleteWebhook,
+  revealSecret,
+  rotateSecret,
+  testWebhook,
+  listDeliveries,
+  readDelivery,
+  redeliver,
+  recoverWebhook,
+  readHealth,
+};
+
+/** One path of the API and its operations by method. */
+export type Route = {
+  /** As in the contract, with :names; used in the log. */
+  at: string;
+  /** For Hono. */
+  pattern: string;
+  operations: Partial<Record<string, OperationId>>;
+};
+
+/** The form of an identifier in a path; anything else is not_found. */
+const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
+
+/** The forms of what else a path names. */
+const PATTERNS: Record<string, string> = { step: `(?:${STEPS.join("|")})`, token: TOKEN };
+
+/** All paths of the contract. */
+export function listRoutes(): Route[] {
+  const routes = new Map<string, Route>();
+  for (const [id, { method, at }] of Object.entries(OPERATIONS)) {
+    const pattern = at.replaceAll(/:(\w+)/g, (_, name) => `:${name}{${PATTERNS[name] ?? UUID}}`);
+    const route = routes.get(at) ?? { at, pattern, operations: {} };
+    // The keys of OPERATIONS are the OperationIds, which Object.entries forgets.
+    route.operations[method] = id as OperationId;
+    routes.set(at, route);
+  }
+  return [...routes.values()];
+}

@@ -1,0 +1,205 @@
+import { PostgrestClient } from "@supabase/postgrest-js";
+import { StorageClient } from "@supabase/storage-js";
+import { z } from "zod";
+import { exceededBudget, exhaustedBalance } from "../../contract/costs.ts";
+import { ApiError, isErrorCode } from "../../http/errors.ts";
+import { fetchOnce, pause, retry } from "../../platform/retry.ts";
+import { jsonText } from "../../platform/json-text.ts";
+import type { Caller } from "../auth/verify-session.ts";
+import { internal, schemaOutdated, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
+import { createCallTurns } from "./call-turns.ts";
+
+/** The caller's token bucket, from keyframe_private.rate_state; null for a class without a limit. */
+const rateState = z
+  .object({
+    policy: z.string(),
+    limit: z.int(),
+    remaining: z.int(),
+    reset_seconds: z.int(),
+    window_seconds: z.int(),
+  })
+  .nullable();
+
+/** What every SQL function returns with its rows; `replayed` where an Idempotency-Key is accepted. */
+export const answerBase = z.object({ rate: rateState, replayed: z.boolean().optional() });
+export type AnswerBase = z.infer<typeof answerBase>;
+
+/**
+ * Calls one SQL function as the caller (with no token: anonymous) and parses its answer: the one round trip of a request.
+ * With the project's secret key the service role calls; for a server that acts for a user, Postgres calls as that user.
+ * Undefined arguments take the SQL function's default. The functions of keyframe_worker take the secret key alone.
+ * Throws ApiError, and a plain Error for an answer of another shape.
+ */
+type CallFunction = <Answer>(
+  name: string,
+  args: Record<string, unknown>,
+  caller: Caller,
+  answer: z.ZodType<Answer>,
+  schema?: "keyframe" | "keyframe_worker",
+) => Promise<Answer>;
+
+/** `read` is for functions that change nothing except the rate limit of their caller: it is repeated when the connection breaks. */
+export type Database = { call: CallFunction; read: CallFunction };
+
+/** When the owner has too many calls in the database, from here or elsewhere. Attempts end after 1.5 seconds. */
+const BACKOFF = { minDelayMs: 50, maxDelayMs: 800, maxAttempts: 6 };
+
+export function createDatabase(
+  { database, reads }: PlatformClient,
+  { takeTurn = createCallTurns(), sleep = pause } = {},
+): Database {
+  const callWith =
+    (client: DatabaseClient): CallFunction =>
+    async (name, args, { ownerId, token, isServer }, answer, schema = "keyframe") => {
+      const call = async () => {
+        const called = isServer
+          ? client.schema("keyframe_worker").rpc("act_as", { user_id: ownerId, function_name: name, args })
+          : client.schema(schema).rpc(name, args);
+        const { data, error, status } = await setCredential(called, token);
+        if (error) throw databaseError(name, { status, ...error });
+        return data as unknown; // the client's types say any
+      };
+      const data = await takeTurn(ownerId, () => retry(call, { ...BACKOFF, isRetriable: isRefusedForCalls, sleep }));
+      const parsed = answer.safeParse(data);
+      if (parsed.success) return parsed.data;
+      const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
+      throw new Error(`The SQL function ${name} answered in another shape: ${issues.join(", ")}`);
+    };
+  return { call: callWith(database), read: callWith(reads) };
+}
+
+/** An error of PostgREST; status 0 when there was no answer. Only `code` may be logged: the rest can contain row data. */
+type Failure = { status: number; code?: string; message?: string; details?: string | null; hint?: string | null };
+
+/**
+ * The database cannot answer at present: connection, resources, shutdown, statement or lock timeout, deadlock, read-only mode (a
+ * hosted disk that is nearly full), PostgREST without a database.
+ */
+const UNAVAILABLE_CODES = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
+
+/** A pooled connection that was lost, as after a crash of a backend: 400 with an empty code. A gateway's refusals have none, either. */
+const hasNoCode = ({ status, code = "" }: Failure) => code === "" && status >= 400 && status !== 401;
+
+/** PostgREST's clock is behind that of Auth: its code is that of an expired token, and only the message tells them apart. */
+const TOO_EARLY = /^JWT (issued at future|not yet valid)/;
+
+/** There is no such function with these arguments, or no such schema. */
+const MISSING = /^(PGRST(202|106)|42883)$/;
+
+/** The ApiError for a failed call of the SQL function `name`. It repeats the database's message only for errors that we raise ourselves. */
+function databaseError(name: string, failure: Failure): ApiError {
+  const { status, code = "", message = "" } = failure;
+  const cause: UpstreamFailure = { from: "database", operation: name, status, code };
+  if (code === "KEYFR" && isErrorCode(message)) {
+    const headers = message === "rate_limited" ? rateLimited(failure.hint) : {};
+    const budget = message === "budget_exceeded" ? { budget: jsonText.pipe(exceededBudget).parse(failure.hint) } : {};
+    const balance =
+      message === "balance_exhausted" ? { balance: jsonText.pipe(exhaustedBalance).parse(failure.hint) } : {};
+    const figures = { ...budget, ...balance };
+    return new ApiError(message, failure.details || "The request was refused.", { cause, headers, ...figures });
+  }
+  if (UNAVAILABLE_CODES.test(code) || hasNoCode(failure)) return unavailable(cause);
+  if (MISSING.test(code)) return schemaOutdated(cause);
+  const rule = /constraint "(\w+)"/.exec(message)?.[1] ?? "";
+  if (code === "23514")
+    return new ApiError("invalid_request", `The request breaks a rule: ${rule.replaceAll("_", " ")}.`, { cause });
+  if (/^22...$/.test(code)) {
+    return new ApiError(
+      "invalid_request",
+      "The database cannot store a value of this request. Correct it and send it again.",
+      { cause },
+    );
+  }
+  if (code === "23503" && rule.endsWith("owner_id_fkey"))
+    return unauthorized("The user of this session no longer exists.", cause);
+  if (code === "23503")
+    return new ApiError("not_found", "Something this request refers to has been deleted meanwhile.", { cause });
+  if (/^[0-9A-Z]{5}$/.test(code)) return internal(cause);
+  if (code === "PGRST303" && TOO_EARLY.test(message)) return unavailable(cause);
+  if (status === 401) return unauthorized("The session token was refused.", cause);
+  return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
+}
+
+/** The owner has as many calls in the database as may be (keyframe_private.take_call). Nothing was done, and no token taken. */
+const isRefusedForCalls = (error: unknown): boolean =>
+  error instanceof ApiError && error.extra.headers?.["RateLimit-Policy"]?.startsWith('"calls"') === true;
+
+/** The hint of keyframe_private.take_token and take_call. */
+const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
+
+/** `r` is 0 and `t` the seconds until the next request is admitted. */
+function rateLimited(hint: string | null | undefined): Record<string, string> {
+  const { policy, limit, window_seconds, wait_seconds } = jsonText.pipe(refusal).parse(hint ?? "");
+  const seconds = Math.max(1, wait_seconds);
+  return {
+    "Retry-After": String(seconds),
+    "RateLimit-Policy": `"${policy}";q=${limit};w=${window_seconds}`,
+    RateLimit: `"${policy}";r=0;t=${seconds}`,
+  };
+}
+
+/**
+ * Longer than PostgREST waits for a connection (10 s), so that its PGRST003 arrives and is logged. A call that is given up may still run:
+ * PostgREST carries out what it has queued, also for a caller that has left.
+ */
+const TIMEOUT_MS = 12_000;
+
+/** `reads` repeats calls when the connection breaks. */
+export type PlatformClient = { database: DatabaseClient; reads: DatabaseClient; storage: StorageClient };
+type DatabaseClient = ReturnType<typeof createDatabaseClient>;
+
+/**
+ * One client for all requests, without a session: each call adds its caller's token. A call without a token is anonymous, which only
+ * the function health admits. Uses two packages of supabase-js, because loading Auth and Realtime took two fifths of the function's
+ * start (docs/decisions/0015).
+ */
+export function createPlatformClient(
+  url: string,
+  publishableKey: string,
+  fetcher: typeof fetch,
+  timeoutMs = TIMEOUT_MS,
+): PlatformClient {
+  // The signal also bounds the reading of the body.
+  const bounded: typeof fetch = (input, init) => fetcher(input, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+  const headers = { apikey: publishableKey, authorization: `Bearer ${publishableKey}` };
+  return {
+    database: createDatabaseClient(url, headers, fetchOnce(bounded)),
+    reads: createDatabaseClient(url, headers, bounded),
+    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // a repeated upload finds the file of the first
+  };
+}
+
+function createDatabaseClient(url: string, headers: Record<string, string>, fetch: typeof globalThis.fetch) {
+  return new PostgrestClient(`${url}/rest/v1`, { headers, fetch, schema: "keyframe" });
+}
+
+/** Says who calls the platform. Without a token it is asked anonymously. */
+export function setCredential<Request extends { setHeader(name: string, value: string): unknown }>(
+  request: Request,
+  token: string | null,
+): Request {
+  if (token !== null) request.setHeader("authorization", `Bearer ${token}`);
+  // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
+  if (token?.startsWith("sb_secret_")) request.setHeader("apikey", token);
+  return request;
+}
+
+const camelCase = (column: string) => column.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+/** A column's value; a time of Postgres as ISO 8601 in UTC with milliseconds. */
+const fieldValue = (column: string, value: unknown) =>
+  /_(at|since)$/.test(column) && typeof value === "string" ? new Date(value).toISOString() : value;
+
+/**
+ * Parses a row as fields of the contract: `text_prompt` is textPrompt. The columns keep their names beside them, because a cursor needs
+ * created_at with its microseconds.
+ */
+export const fromRow = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((row) => {
+    if (row === null || typeof row !== "object") return row;
+    const fields = Object.entries(row).map(([column, value]) => [camelCase(column), fieldValue(column, value)]);
+    return { ...row, ...Object.fromEntries(fields) };
+  }, schema);
+
+/** What a cursor names a row by. `created_at` keeps the format of Postgres. */
+export const position = { id: z.string(), created_at: z.iso.datetime({ offset: true }) };

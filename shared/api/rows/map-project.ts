@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { STEPS } from "../../contract/fields.ts";
+import { type PredictionOfEachStep, type Project, project } from "../../contract/projects.ts";
+import { fromRow, position } from "./database.ts";
+import { mapPrediction, predictionRow } from "./map-prediction.ts";
+import type { SignedFile } from "./storage.ts";
+
+/** A row of projects. */
+export const projectFields = project.omit({ projectId: true, selected: true }).extend({
+  ...position,
+  selectedFirstFrameId: z.string().nullable(),
+  selectedLastFrameId: z.string().nullable(),
+  selectedVideoId: z.string().nullable(),
+});
+export const projectRow = fromRow(projectFields);
+
+/** From keyframe_private.step_predictions: of each step at most one latest prediction and one take. */
+export const stepRows = z.array(z.object({ is_latest: z.boolean(), is_take: z.boolean(), prediction: predictionRow }));
+type StepRows = z.infer<typeof stepRows>;
+
+export function mapProject({ id, created_at, ...row }: z.infer<typeof projectFields>): Project {
+  const { selectedFirstFrameId, selectedLastFrameId, selectedVideoId, ...fields } = row;
+  const selected = { "first-frame": selectedFirstFrameId, "last-frame": selectedLastFrameId, video: selectedVideoId };
+  return { projectId: id, ...fields, selected };
+}
+
+/** `files` are the signed outputs by path. */
+export const mapSteps = (rows: StepRows, files: Map<string, SignedFile>) => ({
+  predictions: ofEachStep(
+    rows.filter(({ is_latest }) => is_latest),
+    files,
+  ),
+  takes: ofEachStep(
+    rows.filter(({ is_take }) => is_take),
+    files,
+  ),
+});
+
+function ofEachStep(rows: StepRows, files: Map<string, SignedFile>): PredictionOfEachStep {
+  const entries = STEPS.map((step) => {
+    const row = rows.find(({ prediction }) => prediction.step === step);
+    return [step, row ? mapPrediction(row.prediction, files) : null];
+  });
+  return Object.fromEntries(entries); // complete, which the type of fromEntries cannot express
+}

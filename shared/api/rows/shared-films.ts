@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { type SharedFilm, sharedFilm } from "../../contract/shares.ts";
+import { ApiError } from "../../http/errors.ts";
+import { createBoundedCache } from "../bounded-cache.ts";
+import { sha256 } from "../sha256.ts";
+import { answerBase, type Database, fromRow } from "./database.ts";
+import type { Storage } from "./storage.ts";
+
+const shot = sharedFilm.shape.shots.element;
+const video = shot.shape.video.unwrap().omit({ url: true, expiresAt: true }).extend({ path: z.string() });
+const sharedAnswer = answerBase.extend({
+  owner_id: z.string(),
+  title: z.string(),
+  shots: z.array(shot.extend({ video: fromRow(video).nullable() })),
+});
+
+/** Reads the film of a link. Throws not_found and rate_limited. */
+export type SharedFilms = (token: string) => Promise<SharedFilm>;
+
+/** Hashes of 64 characters, each with its owner. */
+const MAX_KNOWN = 1000;
+
+/**
+ * Anyone may call. The links of an owner that this process has opened before have turns of their own at the database, as one caller has, and
+ * all other tokens share those of one: guesses delay only each other and first visits. The token goes no further than here, its hash does.
+ */
+export function createSharedFilms(database: Database, storage: Storage, secretKey: string): SharedFilms {
+  const known = createBoundedCache<string>(MAX_KNOWN, () => true);
+  return async (token) => {
+    const hash = await sha256(new TextEncoder().encode(token));
+    const turns = { ownerId: known.get(hash) ?? "unknown tokens", token: secretKey };
+    const args = { token_hash: hash };
+    const film = await database
+      .read("read_shared_film", args, turns, sharedAnswer, "keyframe_worker")
+      .catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === "not_found") known.forget(hash); // a revoked one must not delay the others
+        throw error;
+      });
+    known.set(hash, `links of ${film.owner_id}`);
+    const paths = film.shots.flatMap((one) => one.video?.path ?? []);
+    const files = await storage.signGenerated(paths, { ownerId: film.owner_id, token: secretKey, isServer: true });
+    const shots = film.shots.map(({ title, video }) => {
+      if (video === null) return { title, video };
+      const { path, ...fields } = video;
+      const file = files.get(path);
+      return { title, video: file ? { ...fields, ...file } : null };
+    });
+    return { title: film.title, shots };
+  };
+}

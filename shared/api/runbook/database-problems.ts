@@ -1,0 +1,120 @@
+import { z } from "zod";
+import type { Blocker, Part, ServiceFigures } from "../../contract/service.ts";
+
+/** Whether a write would succeed now, as keyframe.health answers it. */
+export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
+export type Writes = z.infer<typeof writes>;
+
+/** So many calls at once leave few connections for others. */
+const MANY_SLOW_CALLS = 5;
+const LOCKED = "55P03";
+const OUT_OF_TIME = "57014";
+
+/** What keeps the database from working: its settings, locks, rows that fail, and long calls. */
+export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
+  const { settings, blockers, setAside, calls } = figures;
+  return [
+    ...settingProblems(settings, answered),
+    ...blockers.map(blockerProblem),
+    ...(answered === "locked" && blockers.length === 0
+      ? ["A write would wait for a lock that was taken a moment ago: ask again."]
+      : []),
+    ...unreadProblems(figures),
+    ...(setAside === null ? [] : setAsideProblems(setAside)),
+    ...(calls === null ? [] : callProblems(calls)),
+  ];
+}
+
+function settingProblems(settings: ServiceFigures["settings"], answered: Writes): string[] {
+  const problems: string[] = [];
+  if (answered === "read_only" || settings?.isReadOnly) {
+    problems.push(
+      "The database is read-only: starts, changes and deliveries fail. It is a standby, its disk is nearly full, or somebody set default_transaction_read_only. Free disk space or enlarge it, then: alter database postgres reset default_transaction_read_only.",
+    );
+  }
+  if (answered === "settings_missing" || settings?.hasSettings === false) {
+    problems.push(
+      "The row of keyframe_private.settings is missing: nothing can be started. Add it: insert into keyframe_private.settings default values. It begins with spending stopped and no budgets: set them, then spending_stopped = false.",
+    );
+  }
+  const missing = settings?.missingSecrets ?? [];
+  if (missing.length > 0) {
+    problems.push(
+      `The Vault lacks ${missing.join(" and ")}, or cannot decrypt it, as after a restore under another key: workers get no kicks. Deploy again, which fills the Vault, or delete the entry and write it (docs/going-live.md).`,
+    );
+  }
+  if (settings?.clockBackSeconds) {
+    problems.push(
+      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: what is due by the earlier time waits until the clock gets there. Check the time synchronisation of the database's host. To start it now: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
+    );
+  }
+  return problems;
+}
+
+function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTables }: Blocker): string {
+  const sessions = blocks === 1 ? "1 session waits for it" : `${blocks} sessions wait for it`;
+  const waiting = blocks === 0 ? "work on those rows waits" : sessions;
+  if (pid === 0) {
+    return `A prepared transaction keeps its locks: ${waiting}. pg_prepared_xacts has its gid; end it with "commit prepared" or "rollback prepared".`;
+  }
+  const who = `${role ?? "an unknown role"}${isIdle ? " (idle)" : ""}`;
+  const age = seconds === null ? "" : ` for ${Math.round(seconds)} s`;
+  const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and has locked rows of ${tables}`;
+  return `A transaction of ${who} has been open${age}${holds}: ${waiting}. Commit it, or end it with "select pg_terminate_backend(${pid})".`;
+}
+
+function unreadProblems({ unread, blockers }: ServiceFigures): string[] {
+  const partsWith = (isMeant: (code: string) => boolean) =>
+    unread.filter(({ code }) => isMeant(code)).map(({ part }) => part);
+  const locked = partsWith((code) => code === LOCKED);
+  const late = partsWith((code) => code === OUT_OF_TIME);
+  const failed = unread.filter(({ code }) => code !== LOCKED && code !== OUT_OF_TIME);
+  const problems: string[] = [];
+  if (locked.length > 0) {
+    const who =
+      blockers.length > 0
+        ? "The transactions named above have the locks."
+        : "The locks are released by now: ask again.";
+    problems.push(`Locked for over 0.3 s, so not read: ${locked.join(", ")}. ${who}`);
+  }
+  if (late.length > 0) {
+    problems.push(
+      `Not read in time: ${late.join(", ")}. Postgres is slow: look at its processor, its disk and pg_stat_activity.`,
+    );
+  }
+  if (failed.length > 0) {
+    const codes = failed.map(({ part, code }) => `${part} (${code})`).join(", ");
+    problems.push(`These figures cannot be read: ${codes}. The log of Postgres says why.`);
+  }
+  return problems;
+}
+
+function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
+  if (worst === null) return [];
+  const { kind, subject, code, reason, failures } = worst;
+  const each = Object.entries(kinds).map(([name, rows]) => `${name}: ${rows}`);
+  const why =
+    reason === null ? `${code}; the log of keyframe-generate has more` : `${reason.replace(/\.$/, "")} (${code})`;
+  const tables = [
+    ...(Object.keys(kinds).some((name) => name !== "prune")
+      ? ["select * from keyframe_private.work where failures > 2"]
+      : []),
+    ...("prune" in kinds ? ["select * from keyframe_private.unpruned"] : []),
+  ];
+  return [
+    `The database refuses ${count === 1 ? "1 row" : `${count} rows`} (${each.join(", ")}), such as ${kind} ${subject}, ${failures} times: ${why}. Change the trigger, the foreign key or the row that causes it; it is tried again by itself. All of them: ${tables.join("; ")}.`,
+  ];
+}
+
+function callProblems({ slow, slowest, slowestSeconds, owners }: Part<"calls">): string[] {
+  const problems = owners.map(
+    ({ ownerId, calls, called, seconds }) =>
+      `Owner ${ownerId} has ${calls} database calls at once that have taken ${Math.round(seconds)} s together${called === null ? "" : `, most of them ${called}`}: they take connections and processor time that other users need. If it goes on, lower how many an owner may have (update keyframe_private.settings set max_calls_per_owner = …) or the rate of such requests (keyframe_private.rate_limits), or ban the account in Auth.`,
+  );
+  if (slow >= MANY_SLOW_CALLS) {
+    problems.push(
+      `${slow} database calls have run for over 2 s, the longest for ${Math.round(slowestSeconds ?? 0)} s, most of them ${slowest}: they take the connections that other users need. application_name in pg_stat_activity has the owner of each. Lower that user's rate (keyframe_private.rate_limits), or how long a call may take: alter role authenticated set statement_timeout = '5s'; notify pgrst, 'reload config'.`,
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,68 @@
+import type { Part, ServiceFigures } from "../../contract/service.ts";
+import { databaseProblems, type Writes } from "./database-problems.ts";
+import { kickProblems, pgNetProblems } from "./kick-problems.ts";
+import { costProblems, modelProblem } from "./start-problems.ts";
+import { jobProblems, workProblems } from "./work-problems.ts";
+
+/**
+ * What does not work although the service answers, and what to do about it: causes first. Empty when all is well, however much there is to
+ * do. A part that could not be read is a problem itself and says nothing else.
+ *
+ * @param platformUrl the address of the project that asks
+ */
+export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platformUrl?: string): string[] {
+  const { unavailableModels, costs, kicks, deliveries } = figures;
+  return [
+    ...databaseProblems(figures, writes),
+    ...kickProblems(figures, platformUrl),
+    ...workProblems(figures),
+    ...unsignedProblems(deliveries?.unsignedEndpoints ?? 0),
+    ...(kicks === null ? [] : pgNetProblems(kicks)),
+    ...jobProblems(figures),
+    ...(unavailableModels ?? []).map(modelProblem),
+    ...(costs === null ? [] : costProblems(costs)),
+  ];
+}
+
+/** What an operator would ask about first although the service works: no reason to call it degraded. */
+export const noticesOf = ({ limitedOwners, appTriggers, snapshots }: ServiceFigures): string[] => [
+  ...(limitedOwners ?? []).map(
+    ({ ownerId, routeClass, seconds }) =>
+      `Owner ${ownerId} has used up the rate of ${routeClass} requests for ${Math.round(seconds ?? 0)} s: what exceeds it is refused, and other users keep their share. If it goes on, lower that rate (update keyframe_private.rate_limits set per_second = … where route_class = '${routeClass}'), or ban the account in Auth.`,
+  ),
+  ...(snapshots ?? []).map(snapshotNotice),
+  ...(appTriggers === null || appTriggers.length === 0
+    ? []
+    : [
+        `Triggers that are not Keyframe's run whenever it works for anybody: ${appTriggers.join(", ")}. One that returns null loses rows without an error, and one that sleeps and catches query_canceled stops everybody. Where work is missing or late, drop them first.`,
+      ]),
+];
+
+const SECONDS_PER_MINUTE = 60;
+
+function snapshotNotice({ kind, name, role, seconds, transactions }: Part<"snapshots">[number]): string {
+  const [who, remedy] = {
+    session: [
+      `A transaction of ${role ?? "an unknown role"}`,
+      `Commit it, or end it with "select pg_terminate_backend(${name})".`,
+    ],
+    prepared: [
+      `The prepared transaction ${name} of ${role ?? "an unknown role"}`,
+      'End it with "commit prepared" or "rollback prepared".',
+    ],
+    slot: [
+      `The replication slot ${name}`,
+      `Let its reader catch up, or drop it: select pg_drop_replication_slot('${name}').`,
+    ],
+    standby: [`The standby ${name}`, "End the long query there, or switch its hot_standby_feedback off."],
+  }[kind];
+  const since = seconds === null ? "" : ` for ${Math.round(seconds / SECONDS_PER_MINUTE)} min`;
+  return `${who} has held a snapshot${since}, ${transactions} transactions long: rows deleted since then stay on the disk, and claims read more and more of them. ${remedy}`;
+}
+
+const unsignedProblems = (endpoints: number): string[] =>
+  endpoints === 0
+    ? []
+    : [
+        `${endpoints} webhook endpoints cannot be signed for: their secret in the Vault is missing or cannot be decrypted, as after a restore under another key. They are those with last_error = 'not_signed' in keyframe_private.admin_webhook_health. Restore the Vault's key, or rotate their secrets.`,
+      ];

@@ -1,0 +1,134 @@
+import type { Part, ServiceFigures, WorkerFigures } from "../../contract/service.ts";
+
+/** Calls take milliseconds. The figures of a worker that no longer claims are old. */
+const SLOW_CALL_SECONDS = 1;
+const PRESENT_SECONDS = 60;
+/** A few slow receivers delay no others. */
+const MANY_SLOW_REQUESTS = 10;
+/** Part of a queue's places. One model or host gets at most two fifths of them. */
+const MANY_SLOW_PLACES = 1 / 8;
+/** Each worker takes what has waited longest, so work waits this long only when it is not done, or there is too much of it. */
+const LATE_SECONDS = 30;
+/** Files are removed one batch after another, and nobody waits for them. */
+const LATE_REMOVAL_SECONDS = 3600;
+
+const WORK: Record<keyof Part<"due">, string> = {
+  submit: "a submit to the provider",
+  poll: "a poll of a provider run",
+  store: "the copy of an output",
+  cancel: "the cancellation of a provider run",
+  search: "the search for a provider run",
+  remove: "the removal of a file",
+  delivery: "a delivery",
+  slot: "a prediction whose owner has a free slot",
+};
+
+/** What is late, and why: slow models, hosts and receivers, slow calls. */
+export function workProblems(figures: ServiceFigures): string[] {
+  const { workers, due } = figures;
+  const problems =
+    workers === null
+      ? []
+      : [...workerProblems("generate", workers.generate), ...workerProblems("deliver", workers.deliver)];
+  return due === null ? problems : [...problems, ...lateProblems(due, figures)];
+}
+
+function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): string[] {
+  const { callSeconds, slowRequests, claimedSeconds, places } = worker;
+  if (claimedSeconds !== null && claimedSeconds >= PRESENT_SECONDS) return [];
+  const problems: string[] = [];
+  if (callSeconds !== null && callSeconds >= SLOW_CALL_SECONDS) {
+    problems.push(
+      `The database calls of ${name} take ${callSeconds.toFixed(1)} s, so its work is late. Look at the load of Postgres, the connections of the Data API (PGRST_DB_POOL), and the network between them; if jit is on, switch it off for the role authenticator.`,
+    );
+  }
+  const slow = places.slow.filter(({ open, of }) => open >= of * MANY_SLOW_PLACES);
+  if (slow.length > 0) {
+    const causes = slow.map(({ name: cause, open, of }) => `${open} of ${of} for ${cause}`).join(", ");
+    const remedy =
+      name === "generate"
+        ? "Switch a model off that stays slow (update keyframe.models set enabled = false); what waits for it fails at its deadline."
+        : "keyframe_private.admin_webhook_health shows whose deliveries are due; disable an endpoint that stays slow.";
+    problems.push(
+      `Much of what ${name} does at once waits for something slow: ${causes}. Other work that needs it waits too; the rest does not. ${remedy}`,
+    );
+  } else if (name === "deliver" && slowRequests >= MANY_SLOW_REQUESTS) {
+    problems.push(
+      `${slowRequests} deliveries have been leased for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
+    );
+  }
+  return problems;
+}
+
+function lateProblems(due: Part<"due">, { predictions, deliveries }: ServiceFigures): string[] {
+  const late = Object.entries(due).filter(([kind, seconds]) => {
+    const limit = kind === "remove" ? LATE_REMOVAL_SECONDS : LATE_SECONDS;
+    return seconds !== null && seconds >= limit;
+  }) as [keyof Part<"due">, number][]; // Object.entries loses the keys' type
+  if (late.length === 0) return [];
+  const kinds = late.map(([kind]) => kind);
+  const whose = [
+    ...(kinds.includes("delivery")
+      ? largestOwner(deliveries, "pending deliveries", "to endpoint", DELIVERIES_REMEDY)
+      : []),
+    ...(kinds.some((kind) => PREDICTION_KINDS.includes(kind))
+      ? largestOwner(predictions, "due predictions", "of the model", PREDICTIONS_REMEDY)
+      : []),
+  ];
+  const says = late.map(([kind, seconds]) => `${WORK[kind]} for ${Math.round(seconds)} s`).join(", ");
+  return [
+    `Work is due and not done: ${says}. ${whose.map((owner) => `${owner} `).join("")}If nothing else here says why, there is more than the workers can do, or they fail: read the logs of keyframe-generate and keyframe-deliver, and keyframe_private.admin_queue.`,
+  ];
+}
+
+const PREDICTION_KINDS: readonly (keyof Part<"due">)[] = ["submit", "poll", "store"];
+const DELIVERIES_REMEDY =
+  "they wait while you switch it off (update keyframe.webhook_endpoints set enabled = false where id = …).";
+const PREDICTIONS_REMEDY =
+  "lower how many an owner may run at once (update keyframe_private.settings set max_active_per_owner = …), or switch the model off.";
+
+/** Who has half of the late work or more, what most of it is, and what to do. */
+function largestOwner(
+  part: Pick<Part<"predictions">, "largest"> | null,
+  what: string,
+  most: string,
+  remedy: string,
+): string[] {
+  const [first] = part?.largest ?? [];
+  if (first === undefined || first.count * 2 < first.of) return [];
+  const { ownerId, subject, count, of } = first;
+  const owner = ownerId === null ? "the service itself" : `owner ${ownerId}`;
+  return [`${count} of ${of} ${what} are of ${owner}, most of them ${most} ${subject}: ${remedy}`];
+}
+
+const nameOf = (job: string): string => `keyframe-${job}`;
+
+/** The jobs of pg_cron that are not there, that fail, or that do not run. */
+export function jobProblems({ jobs }: ServiceFigures): string[] {
+  const all = Object.entries(jobs ?? {});
+  const wrong = all.filter(([, { scheduled, obstacle }]) => !scheduled || obstacle !== null);
+  const late = all.filter(([, { scheduled, isLate }]) => scheduled && isLate);
+  const silent = late.filter(([, { lastError }]) => lastError === null);
+  const problems = late.flatMap(([job, { lastError }]) =>
+    lastError === null
+      ? []
+      : [
+          `The job ${nameOf(job)} fails: ${lastError.replace(/\.$/, "")}. Change what its error names. cron.job_run_details has all its runs (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on).`,
+        ],
+  );
+  if (wrong.length > 0) {
+    const each = wrong.map(([job, { obstacle }]) => `${nameOf(job)} (${obstacle ?? "unknown"})`);
+    problems.unshift(
+      `Entries of pg_cron are not as they should be: ${each.join(", ")}. Deploy again, or select keyframe_private.schedule_jobs(), which returns what only another role may take out.`,
+    );
+  }
+  if (silent.length > 0) {
+    const each = silent.map(([job, { lastSuccessSeconds: seconds }]) =>
+      seconds === null ? `${nameOf(job)} (not in its log)` : `${nameOf(job)} (${Math.round(seconds)} s ago)`,
+    );
+    problems.push(
+      `Jobs have not succeeded for too long: ${each.join(", ")}. See cron.job_run_details: a run that is still going says what it does in pg_stat_activity; without new runs pg_cron is off, or all its workers are taken.`,
+    );
+  }
+  return problems;
+}
