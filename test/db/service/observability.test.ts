@@ -469,7 +469,6 @@ test("generate claims → its call's time, too, also without room for work", asy
         select keyframe_worker.claim_tasks(${worker}, ${max_rows}, ${lease_seconds}, report => ${db.sql.json(report)}) as answer`;
       return row?.answer;
     },
-    false,
     null,
   );
   await claim(0, 0, 0, 1_499.6);
