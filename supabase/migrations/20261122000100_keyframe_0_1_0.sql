@@ -181,6 +181,13 @@ returns text language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
+-- The settings of a transaction: what it has done already, so that it does it once. None says who calls. A savepoint that is rolled back
+-- takes them back, with what they note.
+--   keyframe.call_of, keyframe.read_of: it has a call slot of this user (take_call), or one of two turns to read (may_read).
+--   keyframe.change_of: it has taken its token: the statements of one change count once (take_token, limit_changes).
+--   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
+--   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
+
 create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -582,7 +589,7 @@ begin
     perform keyframe_private.require_not_moved(caller);
   end if;
   with limited as (
-    select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
+    select l.*, greatest(0, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
     where l.route_class = take_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
@@ -2974,16 +2981,18 @@ comment on function keyframe_private.has_images is 'Whether an input has an imag
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  used text;
+  used record;
 begin
-  if not keyframe_private.has_images(new.input) then
+  if not exists (select from started s where keyframe_private.has_images(s.input)) then
     return null;
   end if;
-  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
-    perform keyframe_private.keep_reference(used, new.owner_id);
+  for used in
+    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
+  loop
+    perform keyframe_private.keep_reference(used.path, used.owner_id);
   end loop;
   insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
   return null;
 end $$;
 
@@ -3774,7 +3783,9 @@ comment on function keyframe_private.changed_elements is 'The elements that a pr
 
 -- supabase/schemas/30_predictions/40_starts.sql
 
--- Chooses the model of a start and completes the row before it exists.
+-- A start is an insert into predictions, whoever makes it: start_prediction, start_film, the Data API, an administrator. Its triggers do the
+-- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
+-- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
@@ -3876,12 +3887,16 @@ begin
 end $$;
 comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
+create function keyframe_private.limit_starts()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_token('generate');
+  return null;
+end $$;
+
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if (current_setting('keyframe.starts_of', true) = auth.uid()::text) is not true then -- start_all
-    perform keyframe_private.take_token('generate');
-  end if;
   return keyframe_private.resolve_start(new);
 end $$;
 
@@ -3899,6 +3914,30 @@ begin
     new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
   end if;
   return new;
+end $$;
+
+-- An administrator may start for several owners at once; users have one, and one client or none. Without a generic plan it is planned at
+-- each start.
+create function keyframe_private.begin_starts()
+returns trigger language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  payer record;
+begin
+  for payer in
+    select array_agg(s::keyframe.predictions) as starts, count(*)::integer as number
+    from started s where s.completed_at is null -- nothing would release what an administrator inserts as ended
+    group by s.owner_id, s.client_id
+  loop
+    if payer.number > 1 then
+      perform keyframe_private.raise_if(payer.number > l.capacity and auth.uid() is not null, 'invalid_request',
+        format('This starts %s at once, and you may start %s. Start fewer.', payer.number, l.capacity))
+      from keyframe_private.rate_limits l where l.route_class = 'generate';
+      perform keyframe_private.take_token('generate', payer.number - 1);
+    end if;
+    perform keyframe_private.require_spending();
+    perform keyframe_private.add_submits(payer.starts);
+  end loop;
+  return null;
 end $$;
 
 -- Files, submits and events of an earlier prediction with this id would count as this one's. Checked after the insert, because that waits
@@ -4053,7 +4092,7 @@ begin
     select from keyframe_private.provider_submits o
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released, due_at, failures, reason);
+  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
   perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);
@@ -4615,15 +4654,40 @@ begin
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
--- Each of several takes (`count`) costs a token, as if it were started alone: the limit counts what runs, not requests.
+-- Seeds that follow each other make takes that differ, each of which can be repeated.
+create function keyframe_private.input_of_take(input jsonb, number integer)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
+    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
+end $$;
+comment on function keyframe_private.input_of_take is 'The input of one of several takes (`count`).';
+
+create function keyframe_private.started_before(ids jsonb)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+begin
+  return array(
+    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
+    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    order by i.number);
+end $$;
+comment on function keyframe_private.started_before is 'What a repeated request has started, without what has been deleted since.';
+
+create function keyframe_private.started_json(started keyframe.predictions[])
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
+end $$;
+comment on function keyframe_private.started_json is 'What a request has started, in order.';
+
+-- Without a generic plan it is planned at each start.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
   request_hash text default null, count integer default null)
-returns json language plpgsql volatile security definer set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
   request record;
-  started keyframe.predictions;
-  takes keyframe.predictions[];
+  started keyframe.predictions[];
   predictions json;
   refused keyframe_private.refusal;
 begin
@@ -4631,25 +4695,27 @@ begin
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
   if request.replayed then
-    predictions := keyframe_private.started_json(coalesce(request.answer, jsonb_build_array(request.resource_id)));
-    perform keyframe_private.raise_if(json_array_length(predictions) = 0, 'not_found',
+    started := keyframe_private.started_before(coalesce(request.answer, jsonb_build_array(request.resource_id)));
+    perform keyframe_private.raise_if(started = '{}', 'not_found',
       'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
-  elsif start_prediction.count is null then
-    insert into keyframe.predictions (id, project_id, step, input, model)
-    values (
-      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
-    returning * into started;
   else
-    perform keyframe_private.take_token('generate', start_prediction.count);
-    takes := keyframe_private.starts_of(array_fill(project_id, array[start_prediction.count]), step, input, model, 1);
-    request.answer := keyframe_private.start_all(
-      takes, keyframe_private.sum_of(array_fill((keyframe_private.price_start(takes[1])).cost, array[start_prediction.count])),
-      request.resource_id);
-    predictions := keyframe_private.started_json(request.answer);
+    with made as (
+      insert into keyframe.predictions as p (id, project_id, step, input, model)
+      select case t.number when 1 then request.resource_id else gen_random_uuid() end, t.project_id, start_prediction.step,
+        keyframe_private.input_of_take(start_prediction.input, t.number::integer), start_prediction.model
+      from unnest(array_fill(start_prediction.project_id, array[coalesce(start_prediction.count, 1)])) with ordinality t (project_id, number)
+      returning p)
+    select array_agg(m.p) into started from made m;
+    if start_prediction.count is not null then
+      update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+      where k.resource_id = request.resource_id;
+    end if;
+  end if;
+  if start_prediction.count is not null then
+    predictions := keyframe_private.started_json(started);
   end if;
   return json_build_object(
-    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started)),
-    'predictions', case when start_prediction.count is not null then predictions end,
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
     'replayed', request.replayed, 'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -4666,17 +4732,15 @@ declare
   rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
   number constant integer := coalesce(estimate_prediction.count, 1);
   made keyframe_private.quotes;
-  takes keyframe.predictions[];
   priced record;
   cost keyframe_private.run_cost;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  takes := keyframe_private.starts_of(array_fill(project_id, array[number]), step, input, model, 1);
-  priced := keyframe_private.price_start(takes[1]);
+  priced := keyframe_private.price_start(project_id, step, input, model);
   if number > 1 then
-    perform keyframe_private.price_start(takes[number]); -- its seed is the highest
+    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
   end if;
   cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
   if quote then
@@ -4888,11 +4952,16 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 
 -- supabase/schemas/30_predictions/70_several_starts.sql
 
--- Several starts in one request: takes of one step, or what the shots of a film lack. All of them or none.
+-- What starts cost before they are made, and what the shots of a film lack.
 
-create function keyframe_private.price_start(inout wanted keyframe.predictions, out cost keyframe_private.run_cost)
+create function keyframe_private.price_start(
+  project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost)
 language plpgsql volatile set search_path = '' as $$
 begin
+  wanted.project_id := price_start.project_id;
+  wanted.step := price_start.step;
+  wanted.input := price_start.input;
+  wanted.model := price_start.model;
   wanted := keyframe_private.resolve_start(wanted);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
@@ -4931,46 +5000,6 @@ begin
 end $$;
 comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
 
--- Seeds that follow each other make takes that differ, each of which can be repeated.
-create function keyframe_private.starts_of(projects uuid[], step keyframe.generation_step, input jsonb, model text, seed_step integer)
-returns keyframe.predictions[] language plpgsql volatile set search_path = '' as $$
-begin
-  return array(
-    select jsonb_populate_record(null::keyframe.predictions, jsonb_build_object(
-      'id', gen_random_uuid(), 'project_id', p.id, 'step', step, 'model', model,
-      'input', case when jsonb_typeof(input -> 'seed') = 'number'
-        then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + (p.number - 1) * seed_step) else input end))
-    from unnest(projects) with ordinality p (id, number) order by p.number);
-end $$;
-comment on function keyframe_private.starts_of is 'A start for each of the projects, which may be the same one.';
-
--- The budget is checked for all together, so that a refusal says what all cost. The lock keeps it until each holds its own cost.
-create function keyframe_private.start_all(starts keyframe.predictions[], cost keyframe_private.run_cost, request uuid)
-returns jsonb language plpgsql volatile set search_path = '' as $$
-declare
-  ids constant jsonb := to_jsonb(array(select s.id from unnest(starts) with ordinality s order by s.ordinality));
-begin
-  perform keyframe_private.take_lock('slots', auth.uid());
-  perform keyframe_private.require_budget(auth.uid(), cost, clock_timestamp(), auth.jwt() ->> 'client_id');
-  perform set_config('keyframe.starts_of', auth.uid()::text, true); -- their tokens are taken
-  insert into keyframe.predictions (id, project_id, step, input, model)
-  select s.id, s.project_id, s.step, s.input, s.model from unnest(starts) with ordinality s order by s.ordinality;
-  perform set_config('keyframe.starts_of', '', true);
-  update keyframe_private.idempotency_keys k set answer = ids where k.resource_id = request;
-  return ids;
-end $$;
-comment on function keyframe_private.start_all is 'Starts in this order. Returns the identifiers, and notes them for a repetition of the request.';
-
-create function keyframe_private.started_json(ids jsonb)
-returns json language plpgsql stable set search_path = '' as $$
-begin
-  return (
-    select coalesce(json_agg(keyframe_private.prediction_json(p) order by i.number), '[]')
-    from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
-    where keyframe_private.is_own(p.owner_id) and p.project_id <> all (keyframe_private.deleted_projects()));
-end $$;
-comment on function keyframe_private.started_json is 'What a request has started, without what has been deleted since.';
-
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[])
 returns uuid[] language plpgsql volatile set search_path = '' as $$
@@ -4988,19 +5017,19 @@ begin
 end $$;
 comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step and no run that may become one, in order; with project_ids, only these.';
 
-create function keyframe_private.estimate_starts(starts keyframe.predictions[], out estimate jsonb, out cost keyframe_private.run_cost)
-language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.estimate_starts(projects uuid[], step keyframe.generation_step, input jsonb, model text)
+returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  one keyframe.predictions;
+  project uuid;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
   shot jsonb;
   shots jsonb := '[]';
   refused keyframe_private.refusal;
 begin
-  foreach one in array starts loop
+  foreach project in array projects loop
     begin
-      priced := keyframe_private.price_start(one);
+      priced := keyframe_private.price_start(project, step, input, model);
       costs := costs || priced.cost;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
         'atMostMicros', (priced.cost).most_charge_micros, 'error', null);
@@ -5009,10 +5038,9 @@ begin
       shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null,
         'error', jsonb_build_object('code', refused.code, 'message', refused.sentence));
     end;
-    shots := shots || (shot || jsonb_build_object('projectId', one.project_id));
+    shots := shots || (shot || jsonb_build_object('projectId', project));
   end loop;
-  cost := keyframe_private.sum_of(costs);
-  estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
+  return jsonb_build_object('shots', shots) || keyframe_private.estimate_json(keyframe_private.sum_of(costs));
 end $$;
 comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together.';
 
@@ -5022,36 +5050,47 @@ create function keyframe.start_film(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
-  starts keyframe.predictions[] := '{}';
-  priced record;
+  shots uuid[] := '{}';
+  started keyframe.predictions[];
   refusals record;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
-  if not request.replayed then
-    perform keyframe_private.take_token('generate');
-    perform keyframe_private.take_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
-    starts := keyframe_private.starts_of(keyframe_private.shots_without(film_id, step, project_ids), step, input, model, 0);
-    if cardinality(starts) > 1 then
-      perform keyframe_private.take_token('generate', cardinality(starts) - 1);
-    end if;
-    priced := keyframe_private.estimate_starts(starts);
-    select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
-    into refusals from jsonb_to_recordset(priced.estimate -> 'shots') s ("projectId" uuid, error jsonb) where s.error is not null;
-    perform keyframe_private.raise_if(refusals.shots is not null, refusals.first ->> 'code', format(
-      'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'));
-    request.answer := keyframe_private.start_all(starts, priced.cost, request.resource_id);
+  if request.replayed then
+    started := keyframe_private.started_before(request.answer);
+    request.rate := keyframe_private.take_more(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    request.rate := keyframe_private.take_more(request.rate, jsonb_array_length(request.answer), keyframe_private.projects_per_token());
+    perform keyframe_private.take_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
+    perform keyframe_private.take_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
+    shots := keyframe_private.shots_without(film_id, step, project_ids);
+    with made as (
+      insert into keyframe.predictions as p (project_id, step, input, model)
+      select s.id, start_film.step, start_film.input, start_film.model from unnest(shots) with ordinality s (id, place) order by s.place
+      returning p)
+    select coalesce(array_agg(m.p), '{}') into started from made m;
+    update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+    where k.resource_id = request.resource_id;
   end if;
-  return json_build_object('predictions', keyframe_private.started_json(request.answer), 'replayed', request.replayed,
+  return json_build_object('predictions', keyframe_private.started_json(started), 'replayed', request.replayed,
     'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  -- What it costs Postgres: two milliseconds for each shot that was priced. Several takes are priced once.
-  return keyframe_private.refuse(refused, 'generate', 1 + cardinality(starts) / keyframe_private.projects_per_token());
+  if shots = '{}' or refused.code = 'rate_limited' then
+    return keyframe_private.refuse(refused, 'generate');
+  end if;
+  -- The first shot that is refused ends the insert. To name the others costs Postgres two milliseconds for each shot.
+  perform keyframe_private.take_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
+  select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
+  into refusals
+  from jsonb_to_recordset(keyframe_private.estimate_starts(shots, step, input, model) -> 'shots') s ("projectId" uuid, error jsonb)
+  where s.error is not null;
+  if refusals.shots is not null then
+    refused := (refusals.first ->> 'code', format(
+      'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'), '');
+  end if;
+  return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it: for all or for none.';
 
@@ -5068,8 +5107,7 @@ begin
   if cardinality(shots) > 1 then
     rate := keyframe_private.take_token('read', cardinality(shots) - 1);
   end if;
-  return json_build_object('rate', rate, 'estimate',
-    (keyframe_private.estimate_starts(keyframe_private.starts_of(shots, step, input, model, 0))).estimate);
+  return json_build_object('rate', rate, 'estimate', keyframe_private.estimate_starts(shots, step, input, model));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -5080,7 +5118,17 @@ comment on function keyframe.estimate_film is 'What start_film would cost, with 
 
 -- The work of generate: what each kind is about, and what becomes of it.
 
--- The work that the states of a prediction ask for. What it asks for no more is found out by the worker, which takes nobody's lock for it.
+create function keyframe_private.add_submit_work(
+  p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit_work.due_at, (
+    select s.id from keyframe_private.provider_submits s
+    where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null), add_submit_work.failures, reason);
+end $$;
+comment on function keyframe_private.add_submit_work is 'Adds the work to send the submit of an admitted prediction that waits.';
+
+-- The work that the states of a prediction need. What is not needed any more, the worker finds out: nobody locks or changes it here.
 create function keyframe_private.add_work_of_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -5088,9 +5136,7 @@ begin
     perform keyframe_private.add_work('copy', 'store', new.id, new.owner_id,
       left(split_part(new.provider_output_url, '/', 3), 255) || ' ' || new.model);
   else
-    perform keyframe_private.add_work('ask', 'submit', new.id, new.owner_id, new.model, submit_id => (
-      select s.id from keyframe_private.provider_submits s
-      where s.prediction_id = new.id and s.submitted_at is null and s.ended_at is null));
+    perform keyframe_private.add_submit_work(new);
   end if;
   return null;
 end $$;
@@ -5645,29 +5691,57 @@ comment on function keyframe_private.note_exhausted is 'Notes the budgets, or th
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
-create function keyframe_private.add_submit(
-  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null,
+create function keyframe_private.add_submits(
+  predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
   due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  submit bigint;
-  cost constant keyframe_private.run_cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+  p keyframe.predictions;
+  looks_at jsonb;
+  priced jsonb;
+  cost keyframe_private.run_cost;
+  total keyframe_private.run_cost := row (null, null, null, 0, null, 0);
+  submit keyframe_private.provider_submits;
+  submits keyframe_private.provider_submits[] := '{}';
 begin
-  if (cost.most_micros <= released.most_micros and cost.most_charge_micros <= released.most_charge_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost, added_at, p.client_id);
+  submit.created_at := coalesce(released.created_at, clock_timestamp());
+  foreach p in array predictions loop
+    -- Takes of one step and shots of one film mostly differ in texts alone, and no price counts these.
+    looks_at := jsonb_build_array(p.model, p.input - '{prompt,negativePrompt,elements}'::text[]);
+    if looks_at is distinct from priced then
+      priced := looks_at;
+      cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+      submit.metrics := (
+        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+        where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
+    end if;
+    submit.prediction_id := p.id;
+    submit.project_id := p.project_id;
+    submit.attempt := p.attempt + 1;
+    submit.step := p.step;
+    submit.model := p.model;
+    submit.price_ids := cost.price_ids;
+    submit.most_micros := cost.most_micros;
+    submit.markup := cost.markup;
+    submits := submits || submit;
+    total.most_micros := total.most_micros + cost.most_micros;
+    total.most_charge_micros := total.most_charge_micros + cost.most_charge_micros;
+  end loop;
+  if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, total, submit.created_at, p.client_id);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
     most_micros, markup, client_id, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
-    cost.markup, p.client_id, (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')))
-  returning id into submit;
-  if p.admitted_at is not null then
-    perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit.due_at, submit, add_submit.failures, reason);
-  end if;
+  select p.owner_id, s.project_id, s.prediction_id, s.attempt, s.attempt = 1, s.step, s.model, s.created_at, s.price_ids,
+    s.most_micros, s.markup, p.client_id, s.metrics
+  from unnest(submits) s;
+  foreach p in array predictions loop
+    if p.admitted_at is not null then
+      perform keyframe_private.add_submit_work(p, add_submits.due_at, add_submits.failures, reason);
+    end if;
+  end loop;
 end $$;
-comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now, and the work to send it once it is admitted.';
+comment on function keyframe_private.add_submits is 'Adds the next submit of predictions of one owner and client, which hold the most that they can cost at the prices of now. Their budget is required for all together. Adds the work to send those that are admitted.';
 
 create function keyframe_private.require_spending()
 returns void language plpgsql stable set search_path = '' as $$
@@ -5676,14 +5750,6 @@ begin
     'The administrator has stopped new generations for now. Try again later.');
 end $$;
 comment on function keyframe_private.require_spending is 'Raises spending_stopped while the administrator has stopped new generations.';
-
-create function keyframe_private.add_first_submit()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_spending();
-  perform keyframe_private.add_submit(new, new.attempt + 1);
-  return null;
-end $$;
 
 -- What a submit has cost once it has ended.
 
@@ -8840,6 +8906,8 @@ create trigger _100_require_known_model before insert or update on keyframe_priv
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 
 -- keyframe.predictions
+create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_starts();
+comment on trigger _090_limit on keyframe.predictions is 'Counts an insert by a user against the rate limit.';
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
 comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
@@ -8847,7 +8915,7 @@ create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
 comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit an ended prediction, except hidden, and the input of any.';
 create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
-comment on trigger _120_resolve on keyframe.predictions is 'Counts it against the rate limit, chooses the model, checks and completes the input.';
+comment on trigger _120_resolve on keyframe.predictions is 'Chooses the model, checks and completes the input.';
 create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();
 comment on trigger _130_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';
 create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
@@ -8859,12 +8927,6 @@ create trigger _506_require_sound_change after update on keyframe.predictions
   for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
 comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
 alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
-create trigger _510_write_images after insert on keyframe.predictions
-  for each row execute function keyframe_private.write_prediction_images();
-comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
-create trigger _520_add_first_submit after insert on keyframe.predictions
-  for each row when (new.completed_at is null) execute function keyframe_private.add_first_submit();
-comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget. Not where an administrator inserts one that has ended: nothing would ever release it.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
 comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
@@ -8902,6 +8964,15 @@ create trigger _640_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
 comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists outputs and unused images for removal.';
+-- Before the price, which shows how large an image is: only its owner may find that out.
+create trigger _650_write_images after insert on keyframe.predictions
+  referencing new table as started
+  for each statement execute function keyframe_private.write_prediction_images();
+comment on trigger _650_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
+create trigger _660_begin after insert on keyframe.predictions
+  referencing new table as started
+  for each statement execute function keyframe_private.begin_starts();
+comment on trigger _660_begin on keyframe.predictions is 'Counts further rows against the rate limit; adds the first submits to the ledger, refuses them over a budget, and adds their work.';
 
 -- keyframe_private.provider_submits
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits

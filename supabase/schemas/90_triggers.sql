@@ -138,6 +138,8 @@ create trigger _100_require_known_model before insert or update on keyframe_priv
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 
 -- keyframe.predictions
+create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_starts();
+comment on trigger _090_limit on keyframe.predictions is 'Counts an insert by a user against the rate limit.';
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
 comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
@@ -145,7 +147,7 @@ create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
 comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit an ended prediction, except hidden, and the input of any.';
 create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
-comment on trigger _120_resolve on keyframe.predictions is 'Counts it against the rate limit, chooses the model, checks and completes the input.';
+comment on trigger _120_resolve on keyframe.predictions is 'Chooses the model, checks and completes the input.';
 create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();
 comment on trigger _130_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';
 create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
@@ -157,12 +159,6 @@ create trigger _506_require_sound_change after update on keyframe.predictions
   for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
 comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
 alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
-create trigger _510_write_images after insert on keyframe.predictions
-  for each row execute function keyframe_private.write_prediction_images();
-comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
-create trigger _520_add_first_submit after insert on keyframe.predictions
-  for each row when (new.completed_at is null) execute function keyframe_private.add_first_submit();
-comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget. Not where an administrator inserts one that has ended: nothing would ever release it.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
 comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
@@ -200,6 +196,15 @@ create trigger _640_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
 comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists outputs and unused images for removal.';
+-- Before the price, which shows how large an image is: only its owner may find that out.
+create trigger _650_write_images after insert on keyframe.predictions
+  referencing new table as started
+  for each statement execute function keyframe_private.write_prediction_images();
+comment on trigger _650_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
+create trigger _660_begin after insert on keyframe.predictions
+  referencing new table as started
+  for each statement execute function keyframe_private.begin_starts();
+comment on trigger _660_begin on keyframe.predictions is 'Counts further rows against the rate limit; adds the first submits to the ledger, refuses them over a budget, and adds their work.';
 
 -- keyframe_private.provider_submits
 create trigger _100_settle before update of outcome on keyframe_private.provider_submits

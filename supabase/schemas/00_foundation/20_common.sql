@@ -91,6 +91,13 @@ returns text language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. A UUID has 122 of them.';
 
+-- The settings of a transaction: what it has done already, so that it does it once. None says who calls. A savepoint that is rolled back
+-- takes them back, with what they note.
+--   keyframe.call_of, keyframe.read_of: it has a call slot of this user (take_call), or one of two turns to read (may_read).
+--   keyframe.change_of: it has taken its token: the statements of one change count once (take_token, limit_changes).
+--   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
+--   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
+
 create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare

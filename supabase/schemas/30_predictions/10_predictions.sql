@@ -241,16 +241,18 @@ comment on function keyframe_private.has_images is 'Whether an input has an imag
 create function keyframe_private.write_prediction_images()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  used text;
+  used record;
 begin
-  if not keyframe_private.has_images(new.input) then
+  if not exists (select from started s where keyframe_private.has_images(s.input)) then
     return null;
   end if;
-  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
-    perform keyframe_private.keep_reference(used, new.owner_id);
+  for used in
+    select distinct s.owner_id, i.path from started s, keyframe_private.images_of(s.input) i where i.path is not null order by 1, 2
+  loop
+    perform keyframe_private.keep_reference(used.path, used.owner_id);
   end loop;
   insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  select s.id, i.* from started s, keyframe_private.images_of(s.input) i;
   return null;
 end $$;
 

@@ -1,4 +1,6 @@
--- Chooses the model of a start and completes the row before it exists.
+-- A start is an insert into predictions, whoever makes it: start_prediction, start_film, the Data API, an administrator. Its triggers do the
+-- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
+-- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
@@ -100,12 +102,16 @@ begin
 end $$;
 comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
+create function keyframe_private.limit_starts()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_token('generate');
+  return null;
+end $$;
+
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if (current_setting('keyframe.starts_of', true) = auth.uid()::text) is not true then -- start_all
-    perform keyframe_private.take_token('generate');
-  end if;
   return keyframe_private.resolve_start(new);
 end $$;
 
@@ -123,6 +129,30 @@ begin
     new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
   end if;
   return new;
+end $$;
+
+-- An administrator may start for several owners at once; users have one, and one client or none. Without a generic plan it is planned at
+-- each start.
+create function keyframe_private.begin_starts()
+returns trigger language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
+declare
+  payer record;
+begin
+  for payer in
+    select array_agg(s::keyframe.predictions) as starts, count(*)::integer as number
+    from started s where s.completed_at is null -- nothing would release what an administrator inserts as ended
+    group by s.owner_id, s.client_id
+  loop
+    if payer.number > 1 then
+      perform keyframe_private.raise_if(payer.number > l.capacity and auth.uid() is not null, 'invalid_request',
+        format('This starts %s at once, and you may start %s. Start fewer.', payer.number, l.capacity))
+      from keyframe_private.rate_limits l where l.route_class = 'generate';
+      perform keyframe_private.take_token('generate', payer.number - 1);
+    end if;
+    perform keyframe_private.require_spending();
+    perform keyframe_private.add_submits(payer.starts);
+  end loop;
+  return null;
 end $$;
 
 -- Files, submits and events of an earlier prediction with this id would count as this one's. Checked after the insert, because that waits

@@ -42,7 +42,7 @@ begin
     select from keyframe_private.provider_submits o
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released, due_at, failures, reason);
+  perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail, figures = pg_exception_hint;
   perform keyframe_private.note_exhausted(prediction.owner_id, code, figures);

@@ -48,15 +48,40 @@ begin
 end $$;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
--- Each of several takes (`count`) costs a token, as if it were started alone: the limit counts what runs, not requests.
+-- Seeds that follow each other make takes that differ, each of which can be repeated.
+create function keyframe_private.input_of_take(input jsonb, number integer)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return case when number > 1 and jsonb_typeof(input -> 'seed') = 'number'
+    then input || jsonb_build_object('seed', (input ->> 'seed')::numeric + number - 1) else input end;
+end $$;
+comment on function keyframe_private.input_of_take is 'The input of one of several takes (`count`).';
+
+create function keyframe_private.started_before(ids jsonb)
+returns keyframe.predictions[] language plpgsql stable set search_path = '' as $$
+begin
+  return array(
+    select p from jsonb_array_elements_text(ids) with ordinality i (id, number) join keyframe.predictions p on p.id = i.id::uuid
+    where keyframe_private.is_own(p.owner_id) and p.project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    order by i.number);
+end $$;
+comment on function keyframe_private.started_before is 'What a repeated request has started, without what has been deleted since.';
+
+create function keyframe_private.started_json(started keyframe.predictions[])
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(json_agg(keyframe_private.prediction_json(p)), '[]') from unnest(started) p);
+end $$;
+comment on function keyframe_private.started_json is 'What a request has started, in order.';
+
+-- Without a generic plan it is planned at each start.
 create function keyframe.start_prediction(
   project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
   request_hash text default null, count integer default null)
-returns json language plpgsql volatile security definer set search_path = '' as $$
+returns json language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
   request record;
-  started keyframe.predictions;
-  takes keyframe.predictions[];
+  started keyframe.predictions[];
   predictions json;
   refused keyframe_private.refusal;
 begin
@@ -64,25 +89,27 @@ begin
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(start_prediction.count not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
   if request.replayed then
-    predictions := keyframe_private.started_json(coalesce(request.answer, jsonb_build_array(request.resource_id)));
-    perform keyframe_private.raise_if(json_array_length(predictions) = 0, 'not_found',
+    started := keyframe_private.started_before(coalesce(request.answer, jsonb_build_array(request.resource_id)));
+    perform keyframe_private.raise_if(started = '{}', 'not_found',
       'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
-  elsif start_prediction.count is null then
-    insert into keyframe.predictions (id, project_id, step, input, model)
-    values (
-      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
-    returning * into started;
   else
-    perform keyframe_private.take_token('generate', start_prediction.count);
-    takes := keyframe_private.starts_of(array_fill(project_id, array[start_prediction.count]), step, input, model, 1);
-    request.answer := keyframe_private.start_all(
-      takes, keyframe_private.sum_of(array_fill((keyframe_private.price_start(takes[1])).cost, array[start_prediction.count])),
-      request.resource_id);
-    predictions := keyframe_private.started_json(request.answer);
+    with made as (
+      insert into keyframe.predictions as p (id, project_id, step, input, model)
+      select case t.number when 1 then request.resource_id else gen_random_uuid() end, t.project_id, start_prediction.step,
+        keyframe_private.input_of_take(start_prediction.input, t.number::integer), start_prediction.model
+      from unnest(array_fill(start_prediction.project_id, array[coalesce(start_prediction.count, 1)])) with ordinality t (project_id, number)
+      returning p)
+    select array_agg(m.p) into started from made m;
+    if start_prediction.count is not null then
+      update keyframe_private.idempotency_keys k set answer = to_jsonb(array(select s.id from unnest(started) s))
+      where k.resource_id = request.resource_id;
+    end if;
+  end if;
+  if start_prediction.count is not null then
+    predictions := keyframe_private.started_json(started);
   end if;
   return json_build_object(
-    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started)),
-    'predictions', case when start_prediction.count is not null then predictions end,
+    'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started[1])), 'predictions', predictions,
     'replayed', request.replayed, 'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -99,17 +126,15 @@ declare
   rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
   number constant integer := coalesce(estimate_prediction.count, 1);
   made keyframe_private.quotes;
-  takes keyframe.predictions[];
   priced record;
   cost keyframe_private.run_cost;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  takes := keyframe_private.starts_of(array_fill(project_id, array[number]), step, input, model, 1);
-  priced := keyframe_private.price_start(takes[1]);
+  priced := keyframe_private.price_start(project_id, step, input, model);
   if number > 1 then
-    perform keyframe_private.price_start(takes[number]); -- its seed is the highest
+    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
   end if;
   cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
   if quote then

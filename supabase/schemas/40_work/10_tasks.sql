@@ -1,6 +1,16 @@
 -- The work of generate: what each kind is about, and what becomes of it.
 
--- The work that the states of a prediction ask for. What it asks for no more is found out by the worker, which takes nobody's lock for it.
+create function keyframe_private.add_submit_work(
+  p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit_work.due_at, (
+    select s.id from keyframe_private.provider_submits s
+    where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null), add_submit_work.failures, reason);
+end $$;
+comment on function keyframe_private.add_submit_work is 'Adds the work to send the submit of an admitted prediction that waits.';
+
+-- The work that the states of a prediction need. What is not needed any more, the worker finds out: nobody locks or changes it here.
 create function keyframe_private.add_work_of_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -8,9 +18,7 @@ begin
     perform keyframe_private.add_work('copy', 'store', new.id, new.owner_id,
       left(split_part(new.provider_output_url, '/', 3), 255) || ' ' || new.model);
   else
-    perform keyframe_private.add_work('ask', 'submit', new.id, new.owner_id, new.model, submit_id => (
-      select s.id from keyframe_private.provider_submits s
-      where s.prediction_id = new.id and s.submitted_at is null and s.ended_at is null));
+    perform keyframe_private.add_submit_work(new);
   end if;
   return null;
 end $$;

@@ -227,29 +227,57 @@ comment on function keyframe_private.note_exhausted is 'Notes the budgets, or th
 
 -- A submit that replaces a released one counts on its day, and needs budget only if it can cost more. The megapixels of the input are
 -- kept where a price counts them: its images may be deleted before it ends.
-create function keyframe_private.add_submit(
-  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null,
+create function keyframe_private.add_submits(
+  predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
   due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  submit bigint;
-  cost constant keyframe_private.run_cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+  p keyframe.predictions;
+  looks_at jsonb;
+  priced jsonb;
+  cost keyframe_private.run_cost;
+  total keyframe_private.run_cost := row (null, null, null, 0, null, 0);
+  submit keyframe_private.provider_submits;
+  submits keyframe_private.provider_submits[] := '{}';
 begin
-  if (cost.most_micros <= released.most_micros and cost.most_charge_micros <= released.most_charge_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost, added_at, p.client_id);
+  submit.created_at := coalesce(released.created_at, clock_timestamp());
+  foreach p in array predictions loop
+    -- Takes of one step and shots of one film mostly differ in texts alone, and no price counts these.
+    looks_at := jsonb_build_array(p.model, p.input - '{prompt,negativePrompt,elements}'::text[]);
+    if looks_at is distinct from priced then
+      priced := looks_at;
+      cost := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+      submit.metrics := (
+        select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+        where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel'));
+    end if;
+    submit.prediction_id := p.id;
+    submit.project_id := p.project_id;
+    submit.attempt := p.attempt + 1;
+    submit.step := p.step;
+    submit.model := p.model;
+    submit.price_ids := cost.price_ids;
+    submit.most_micros := cost.most_micros;
+    submit.markup := cost.markup;
+    submits := submits || submit;
+    total.most_micros := total.most_micros + cost.most_micros;
+    total.most_charge_micros := total.most_charge_micros + cost.most_charge_micros;
+  end loop;
+  if (total.most_micros <= released.most_micros and total.most_charge_micros <= released.most_charge_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, total, submit.created_at, p.client_id);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids,
     most_micros, markup, client_id, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
-    cost.markup, p.client_id, (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')))
-  returning id into submit;
-  if p.admitted_at is not null then
-    perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit.due_at, submit, add_submit.failures, reason);
-  end if;
+  select p.owner_id, s.project_id, s.prediction_id, s.attempt, s.attempt = 1, s.step, s.model, s.created_at, s.price_ids,
+    s.most_micros, s.markup, p.client_id, s.metrics
+  from unnest(submits) s;
+  foreach p in array predictions loop
+    if p.admitted_at is not null then
+      perform keyframe_private.add_submit_work(p, add_submits.due_at, add_submits.failures, reason);
+    end if;
+  end loop;
 end $$;
-comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now, and the work to send it once it is admitted.';
+comment on function keyframe_private.add_submits is 'Adds the next submit of predictions of one owner and client, which hold the most that they can cost at the prices of now. Their budget is required for all together. Adds the work to send those that are admitted.';
 
 create function keyframe_private.require_spending()
 returns void language plpgsql stable set search_path = '' as $$
@@ -258,14 +286,6 @@ begin
     'The administrator has stopped new generations for now. Try again later.');
 end $$;
 comment on function keyframe_private.require_spending is 'Raises spending_stopped while the administrator has stopped new generations.';
-
-create function keyframe_private.add_first_submit()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.require_spending();
-  perform keyframe_private.add_submit(new, new.attempt + 1);
-  return null;
-end $$;
 
 -- What a submit has cost once it has ended.
 

@@ -6,6 +6,7 @@ import { emptyTables } from "../../support/database/empty-tables.ts";
 import { addFilm, addShot } from "../../support/database/films.ts";
 import { addWorld, type Row, seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addReference } from "../../support/database/user.ts";
 import { setSettings } from "../../support/database/settings.ts";
 import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 import { call } from "../../support/database/webhooks.ts";
@@ -266,5 +267,90 @@ describe("what the shots of a film lack", () => {
     expect([projectsOf(rest), rest.rate.remaining]).toEqual([shots.slice(60), 7]);
     await db.sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 1 where route_class = 'generate'`;
     expect(await readRow(db.sql, first.predictions[0]?.id ?? "")).toMatchObject({ status: "queued" });
+  });
+});
+
+describe("one insert of several rows", () => {
+  const of = (owner: string) =>
+    db.sql<{ held: number; submits: number; images: number; admitted: number }[]>`
+    select coalesce(sum(s.most_micros), 0)::int as held, count(*)::int as submits,
+      (select count(*)::int from keyframe_private.prediction_images i join keyframe.predictions p on p.id = i.prediction_id where p.owner_id = ${owner}) as images,
+      (select count(*)::int from keyframe.predictions where owner_id = ${owner} and admitted_at is not null) as admitted
+    from keyframe_private.provider_submits s where s.owner_id = ${owner}`.then(([row]) => row);
+  const insert = (rows: Fields[]) =>
+    db.sql`insert into keyframe.predictions ${db.sql(rows.map((row) => ({ ...FRAMES, ...row })))}`;
+
+  test("by an administrator for two owners → each has its slots, holds and images; one is over its budget → none starts", async () => {
+    const other = await addWorld(db);
+    const image = await addReference(db, other.owner);
+    const rows = [0, 1, 2, 3, 4].flatMap(() => [
+      { project_id: world.project, input: {} },
+      { project_id: other.project, input: { referenceImagePaths: [image] } },
+    ]);
+    await budget(5 * FRAME - 1);
+    const { message, hint } = await refusalOf(insert(rows));
+    expect([message, JSON.parse(hint ?? "").estimateMicros]).toEqual(["budget_exceeded", 5 * FRAME]);
+    expect((await db.sql`select from keyframe.predictions`).count).toBe(0);
+    await db.sql`update keyframe_private.owner_budgets set month_micros = ${5 * FRAME}`;
+    await insert(rows);
+    const each = { held: 5 * FRAME, submits: 5, admitted: 4 };
+    expect(await of(world.owner)).toEqual({ ...each, images: 0 });
+    expect(await of(other.owner)).toEqual({ ...each, images: 5 });
+  });
+
+  test("for several OAuth clients of one owner → each client's limit counts its own rows, the owner's budget all", async () => {
+    await db.sql`
+      insert into keyframe_private.allowed_clients (client_id, name, may, owner_day_micros) values ('app', 'An app', 'generate', ${FRAME})`;
+    const by = (client_id: string | null) => ({ project_id: world.project, client_id });
+    const refused = async (clients: (string | null)[]) =>
+      JSON.parse((await refusalOf(insert(clients.map(by)))).hint ?? "").scope;
+    expect(await refused(["app", null, "app"])).toBe("client");
+    await budget(2 * FRAME);
+    expect(await refused(["app", null, null])).toBe("owner");
+    await insert([by("app"), by(null)]);
+    expect(await of(world.owner)).toMatchObject({ held: 2 * FRAME, submits: 2 });
+  });
+
+  test("rows with another price → each holds its own", async () => {
+    await insert(
+      [{}, { input: { resolution: "2K" } }, {}].map((row) => ({ project_id: world.project, input: {}, ...row })),
+    );
+    const holds = await db.sql`
+      select most_micros::int as micros from keyframe_private.provider_submits s join keyframe.predictions p on p.id = prediction_id
+      where s.owner_id = ${world.owner} order by p.created_at`;
+    expect(holds.map(({ micros }) => micros)).toEqual([FRAME, expect.any(Number), FRAME]);
+    expect(holds[1]?.micros).toBeGreaterThan(FRAME);
+  });
+
+  test("no rows, or only rows whose id is there → nothing is held, and nothing is refused while spending is stopped", async () => {
+    const { prediction } = await start();
+    await db.sql`update keyframe_private.settings set spending_stopped = true`;
+    const values = db.sql`values (${prediction.id}::uuid, ${world.project}::uuid, 'first-frame'::keyframe.generation_step)`;
+    await db.sql`insert into keyframe.predictions (id, project_id, step) ${values} on conflict do nothing`;
+    await db.sql`insert into keyframe.predictions (id, project_id, step) select * from (${values}) none where false`;
+    await db.sql`update keyframe_private.settings set spending_stopped = false`;
+    expect(await has()).toEqual({ predictions: 1, held: FRAME, submits: 1 });
+  });
+
+  test("by a user → a token for each row; more rows than the limit has at once → invalid_request, for no wait would help", async () => {
+    await db.sql`update keyframe_private.rate_limits set capacity = 7, per_second = 0.001 where route_class = 'generate'`;
+    const rows = (count: number) =>
+      db.asUser(
+        world.owner,
+        (sql) => sql`
+          insert into keyframe.predictions (project_id, step) select ${world.project}, 'first-frame' from generate_series(1, ${count}::int)`,
+      );
+    expect([await codeOf(rows(8)), await codeOf(start({ count: 8 }))]).toEqual(["invalid_request", "invalid_request"]);
+    await rows(5); // one was taken by the refused request of the API
+    expect(await codeOf(rows(2))).toBe("rate_limited");
+    expect((await start()).rate.remaining).toBe(0);
+    await db.sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 1 where route_class = 'generate'`;
+  });
+
+  test("with an image of another user and hardly a budget → not_found, as for one that never was: no price shows its size", async () => {
+    await budget(1);
+    const theirs = await addReference(db, (await addWorld(db)).owner);
+    for (const image of [theirs, `projects/${crypto.randomUUID()}.png`])
+      expect(await codeOf(start({ input: { referenceImagePaths: [image] } }))).toBe("not_found");
   });
 });
