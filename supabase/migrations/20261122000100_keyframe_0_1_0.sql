@@ -6895,9 +6895,8 @@ comment on function keyframe_private.next_delivery_attempt is 'When a failed del
 -- Of an attempt that two workers made, the first result counts. An endpoint whose row is locked keeps its state until its next result.
 -- The indexes are used whatever the statistics say: the tables may have been empty when they were made.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns uuid[] language plpgsql volatile
-  set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
-  set enable_mergejoin = off set lock_timeout = '20ms' as $$
+returns uuid[] language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
+  set enable_hashjoin = off set enable_mergejoin = off set lock_timeout = '20ms' as $$
 declare
   recorded uuid[];
 begin
@@ -9034,19 +9033,19 @@ create trigger _500_delete_vault_secret after delete on keyframe_private.webhook
 comment on trigger _500_delete_vault_secret on keyframe_private.webhook_secrets is 'Deletes the secret from the Vault.';
 
 -- keyframe.webhook_deliveries
-create trigger _500_count_changed after update on keyframe.webhook_deliveries
-  referencing old table as changed_from new table as changed_to
-  for each statement execute function keyframe_private.count_deliveries();
-comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
 -- A recorded attempt is its worker's.
-create trigger _510_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
+create trigger _500_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
   for each row when (new.status = 'pending' and new.attempts <= old.attempts
     and (new.status <> old.status or new.next_attempt_at <> old.next_attempt_at))
   execute function keyframe_private.add_delivery();
-comment on trigger _510_add_changed on keyframe.webhook_deliveries is 'Adds the work of sending it again.';
-create trigger _520_add_inserted after insert on keyframe.webhook_deliveries
+comment on trigger _500_add_changed on keyframe.webhook_deliveries is 'Adds the work of sending it again.';
+create trigger _510_add_inserted after insert on keyframe.webhook_deliveries
   for each row when (new.status = 'pending') execute function keyframe_private.add_delivery();
-comment on trigger _520_add_inserted on keyframe.webhook_deliveries is 'Adds the work of sending it.';
+comment on trigger _510_add_inserted on keyframe.webhook_deliveries is 'Adds the work of sending it.';
+create trigger _520_count_changed after update on keyframe.webhook_deliveries
+  referencing old table as changed_from new table as changed_to
+  for each statement execute function keyframe_private.count_deliveries();
+comment on trigger _520_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
 
 -- keyframe_private.file_removals
 create trigger _500_add_work after insert on keyframe_private.file_removals

@@ -266,19 +266,19 @@ create trigger _500_delete_vault_secret after delete on keyframe_private.webhook
 comment on trigger _500_delete_vault_secret on keyframe_private.webhook_secrets is 'Deletes the secret from the Vault.';
 
 -- keyframe.webhook_deliveries
-create trigger _500_count_changed after update on keyframe.webhook_deliveries
-  referencing old table as changed_from new table as changed_to
-  for each statement execute function keyframe_private.count_deliveries();
-comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
 -- A recorded attempt is its worker's.
-create trigger _510_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
+create trigger _500_add_changed after update of status, next_attempt_at on keyframe.webhook_deliveries
   for each row when (new.status = 'pending' and new.attempts <= old.attempts
     and (new.status <> old.status or new.next_attempt_at <> old.next_attempt_at))
   execute function keyframe_private.add_delivery();
-comment on trigger _510_add_changed on keyframe.webhook_deliveries is 'Adds the work of sending it again.';
-create trigger _520_add_inserted after insert on keyframe.webhook_deliveries
+comment on trigger _500_add_changed on keyframe.webhook_deliveries is 'Adds the work of sending it again.';
+create trigger _510_add_inserted after insert on keyframe.webhook_deliveries
   for each row when (new.status = 'pending') execute function keyframe_private.add_delivery();
-comment on trigger _520_add_inserted on keyframe.webhook_deliveries is 'Adds the work of sending it.';
+comment on trigger _510_add_inserted on keyframe.webhook_deliveries is 'Adds the work of sending it.';
+create trigger _520_count_changed after update on keyframe.webhook_deliveries
+  referencing old table as changed_from new table as changed_to
+  for each statement execute function keyframe_private.count_deliveries();
+comment on trigger _520_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
 
 -- keyframe_private.file_removals
 create trigger _500_add_work after insert on keyframe_private.file_removals

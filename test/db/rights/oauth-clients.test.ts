@@ -78,7 +78,7 @@ describe.each(RIGHTS)("a client that may %s", (may) => {
   test("the rows of every table → are there by its right", async () => {
     if (may !== null) await allow(may);
     await addScene(db, world.owner);
-    await sendNext(db.sql, { status_code: 200 });
+    while ((await sendNext(db.sql, { status_code: 200 })).length > 0); // other tests' too
     for (const name of await readableTables(db)) {
       const rows = async (claims: ReturnType<typeof session>) =>
         (await db.as(claims, (sql) => sql`select from ${sql(`keyframe.${name}`)}`)).count;
