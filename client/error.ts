@@ -15,6 +15,7 @@ const ERROR_CODES = [
   "generation_in_progress",
   "generation_ended",
   "model_unavailable",
+  "user_moved",
   "precondition_failed",
   "payload_too_large",
   "unsupported_media_type",

@@ -7,7 +7,9 @@ const kindText = "For people: a start treats all alike.";
 
 const name = line(1, 60)
   .refine((value) => !/^\s|\s$|@/u.test(value), "Must not contain @ or begin or end with a space.")
-  .meta({ description: "A prompt names it as @name, in any case of its letters. One line without @." });
+  .meta({
+    description: "A prompt names it as @name, in any case and form (NFC, NFD) of its letters. One line without @.",
+  });
 
 const lookText = "What it looks like. A start that uses it adds it to the prompt as a line `name: text`.";
 const look = text(0, 1000);

@@ -52,23 +52,22 @@ const worker = z
     ),
     slowestKickSeconds: age("Longest time from a kick to the worker's claim in the last five minutes."),
     callSeconds: age("How long the worker's last database call took, as the worker measured it."),
-    slowRequests: count("Open requests to receivers that have taken over three seconds."),
+    slowRequests: count("Work leased more than three seconds ago (deliver), or ten (generate)."),
     places: z
       .object({
-        of: count("How many pieces of work it can do at once."),
-        open: count("Pieces of work in progress."),
+        of: count("How many pieces of work all its processes can lease at once."),
+        open: count("How many they have leased."),
         slow: z
           .array(
             z.object({
               name: z.string().meta({ description: "A model, or a host." }),
-              open: count("Pieces of work that wait for it."),
-              of: count("How many of this kind the worker can do at once, whatever they wait for."),
+              open: count("Slow pieces of work that wait for it."),
+              of: count("How many of this kind can be leased at once, whatever they wait for."),
             }),
           )
           .meta({ description: "The models and hosts that slow work waits for: at most five, most work first." }),
       })
-      .nullable()
-      .meta({ description: "The worker's load at its last claim; null: unknown." }),
+      .meta({ description: "What is leased now." }),
   })
   .meta({ id: "WorkerFigures" });
 export type WorkerFigures = z.infer<typeof worker>;
@@ -115,7 +114,7 @@ const parts = {
       cancel: age("Provider runs to cancel."),
       search: age("Searches for the provider run of an unanswered submit."),
       remove: age("Files to remove."),
-      delivery: age("Deliveries, since their owner's last turn."),
+      delivery: age("Deliveries to endpoints to which nothing is being sent."),
       slot: age("Predictions that wait although their owner has a free slot."),
     })
     .meta({ description: "How long the oldest due work of each kind has been due; null: none is due." }),
@@ -124,20 +123,20 @@ const parts = {
     starting: count("Accepted by the provider."),
     processing: count("Running at the provider."),
     storing: count("Their output is being copied."),
-    retrying: count("Predictions whose current task failed and is retried."),
-    due: count("Predictions whose next task is due."),
-    oldestDueSeconds: age("How long the oldest due prediction has been due."),
+    retrying: count("Tasks that failed and are tried again later."),
+    due: count("Submits, polls and copies that are due."),
+    oldestDueSeconds: age("How long the oldest of these has been due."),
     waiting: count("Waiting, because their owner has no free slot."),
     oldestWaitingSeconds: age("How long the oldest prediction without a slot has waited."),
     runsToCancel: count("Provider runs to cancel."),
     largest: largest("due predictions", "their model."),
   }),
   deliveries: z.object({
-    due: count("Due to be sent, or being sent."),
-    sending: count("Open requests, as of the worker's last claim."),
+    due: count("Due, and not leased yet."),
+    sending: count("Leased by the worker: being sent, or next."),
     pending: count("Not ended: due, being sent, or to be retried."),
     paused: count("Waiting until their endpoint is enabled."),
-    oldestDueSeconds: age("How long the oldest delivery has been due, among 1,000 endpoints."),
+    oldestDueSeconds: age("How long the oldest of these has been due."),
     failingEndpoints: count("Enabled endpoints without a success since their first failure."),
     oldestFailingSeconds: age(
       "How long the endpoint that failed first has been failing; after webhook_disable_after it is disabled.",
@@ -204,19 +203,24 @@ const parts = {
     .object({
       count: count("How many rows."),
       kinds: z.record(z.string(), z.int()).meta({ description: "How many of each kind of work." }),
-      oldest: z
+      worst: z
         .object({
-          kind: z.string().meta({ description: "The work that failed." }),
-          subject: z.string().meta({ description: "The row." }),
+          kind: z.string().meta({ description: "The kind of work; prune: keyframe_private.unpruned has it." }),
+          subject: z.string().meta({ description: "What it is about: the id of a prediction or owner, or a row." }),
           code: z.string().meta({ description: "The SQLSTATE of the last error." }),
-          reason: z.string().meta({ description: "Its message." }),
+          reason: z
+            .string()
+            .nullable()
+            .meta({ description: "Its message; null: the log of keyframe-generate has it." }),
           failures: count("How often it has failed in a row."),
-          seconds: age("Time since the first failure."),
         })
         .nullable()
-        .meta({ description: "The row that has failed for longest." }),
+        .meta({ description: "The row that has failed most often." }),
     })
-    .meta({ description: "Rows that jobs and claims leave out because they fail (keyframe_private.set_aside)." }),
+    .meta({
+      description:
+        "Work of generate that the database has refused three times in a row or more, and rows that pruning cannot delete.",
+    }),
   jobs: z.record(z.string(), cronJob).meta({ description: "The jobs of pg_cron, by their names without keyframe-." }),
   fileRemovals: z.object({
     pending: count("Files to remove from Storage."),

@@ -16,6 +16,7 @@ export const ERROR_STATUS = {
   generation_in_progress: 409,
   generation_ended: 409,
   model_unavailable: 409,
+  user_moved: 409,
   precondition_failed: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,

@@ -345,13 +345,13 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 
--- supabase/schemas/00_foundation/40_requests.sql
+-- supabase/schemas/00_foundation/40_oauth_clients.sql
 
 -- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
-comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, share films by link, and everything about webhooks.';
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';
 
 create table keyframe_private.allowed_clients (
   client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
@@ -390,42 +390,58 @@ begin
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
 
--- One token bucket per owner and route class. An administrator changes a limit without a deploy.
+-- supabase/schemas/00_foundation/50_owners.sql
 
-create table keyframe_private.rate_limits (
-  route_class text primary key,
-  capacity integer not null check (capacity > 0),
-  per_second double precision not null check (per_second > 0)
+-- Whose request it is, and whose row.
+
+create function keyframe_private.require_user()
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if auth.uid() is null then
+    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
+  end if;
+end $$;
+comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
+
+-- The functions of the API are definers, so each asks this of a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
+-- to use an index; the planner never uses one for this.
+create function keyframe_private.is_own(owner uuid)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return case when auth.role() = 'service_role' then owner is null else coalesce(owner = auth.uid(), false) end;
+end $$;
+comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
+
+-- Owners who live in another project of the service (docs/scale.md, "Move an owner"): what they add or pay here would be lost.
+
+create table keyframe_private.moved_owners (
+  owner_id uuid primary key,
+  moved_at timestamptz not null default now()
 );
-comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
-comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
-comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
-insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
-  ('create', 60, 1),
-  ('generate', 60, 1),
-  ('upload', 30, 0.5),
-  ('change', 120, 2),
-  ('read', 1200, 20),
-  ('shared', 600, 10),
-  ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
+comment on table keyframe_private.moved_owners is 'Users who are moved to another project of the service, or are being moved. Their changes and credits are refused here (user_moved). Kept for good: a refund may come after a year.';
+comment on column keyframe_private.moved_owners.owner_id is 'The user, also when the account is deleted.';
+comment on column keyframe_private.moved_owners.moved_at is 'Since when changes and credits are refused.';
 
--- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
-create unlogged table keyframe_private.rate_buckets (
-  owner_id uuid not null,
-  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
-  tokens double precision not null,
-  refilled_at timestamptz not null,
-  low_since timestamptz,
-  primary key (owner_id, route_class)
-) with (fillfactor = 50);
-comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
-comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
-comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
-comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
-create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
+create function keyframe_private.wait_for_changes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from auth.users u where u.id = new.owner_id for update; -- require_not_moved locks its key
+  return null;
+end $$;
+
+-- With the key of the user locked, a mark is visible here, or its transaction waits for this one.
+create function keyframe_private.require_not_moved(owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform from auth.users u where u.id = owner for key share;
+  perform keyframe_private.raise_if(exists (select from keyframe_private.moved_owners m where m.owner_id = owner), 'user_moved',
+    'This user has moved to another project of the service. Send the request there, with the same key.');
+end $$;
+comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; keeps the user until the transaction ends.';
+
+-- supabase/schemas/00_foundation/60_call_slots.sql
+
+-- How many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.take_call()
@@ -479,6 +495,45 @@ begin
 end $$;
 comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
 
+-- supabase/schemas/00_foundation/70_rate_limits.sql
+
+-- One token bucket per owner and route class. An administrator changes a limit without a deploy.
+
+create table keyframe_private.rate_limits (
+  route_class text primary key,
+  capacity integer not null check (capacity > 0),
+  per_second double precision not null check (per_second > 0)
+);
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
+insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
+  ('create', 60, 1),
+  ('generate', 60, 1),
+  ('upload', 30, 0.5),
+  ('change', 120, 2),
+  ('read', 1200, 20),
+  ('shared', 600, 10),
+  ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
+
+-- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
+create unlogged table keyframe_private.rate_buckets (
+  owner_id uuid not null,
+  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
+  tokens double precision not null,
+  refilled_at timestamptz not null,
+  low_since timestamptz,
+  primary key (owner_id, route_class)
+) with (fillfactor = 50);
+comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
+comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
+comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
+comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
+create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
+
 -- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
@@ -494,8 +549,8 @@ begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.take_call();
-  if take_token.route_class in ('create', 'generate', 'change') then
-    perform from auth.users u where u.id = caller for key share;
+  if take_token.route_class in ('create', 'generate', 'upload', 'change') then
+    perform keyframe_private.require_not_moved(caller);
   end if;
   with limited as (
     select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
@@ -535,6 +590,20 @@ begin
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
 comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
+
+-- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
+create function keyframe_private.take_more(rate jsonb, number integer, per_token integer)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+begin
+  return case when number < per_token then rate else keyframe_private.take_token('read', number / per_token) end;
+end $$;
+comment on function keyframe_private.take_more is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
+
+create function keyframe_private.rows_per_token()
+returns integer language sql immutable set search_path = '' as $$
+  select 25
+$$;
+comment on function keyframe_private.rows_per_token is 'How many predictions or deliveries of a list one token pays for.';
 
 create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
 returns jsonb language plpgsql immutable set search_path = '' as $$
@@ -580,49 +649,35 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.require_user()
-returns void language plpgsql stable set search_path = '' as $$
-begin
-  if auth.uid() is null then
-    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
-  end if;
-end $$;
-comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
-
--- The functions of the API are definers, so each asks this of a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
--- to use an index; the planner never uses one for this.
-create function keyframe_private.is_own(owner uuid)
-returns boolean language plpgsql stable set search_path = '' as $$
-begin
-  return case when auth.role() = 'service_role' then owner is null else coalesce(owner = auth.uid(), false) end;
-end $$;
-comment on function keyframe_private.is_own is 'Whether a row of this owner is the caller''s: users have their own, the secret key has webhook endpoints without an owner.';
+-- supabase/schemas/00_foundation/80_idempotency_keys.sql
 
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
   owner_id uuid references auth.users on delete cascade,
+  client_id text default auth.jwt() ->> 'client_id',
   key text not null check (key ~ '^[\x21-\x7e]{1,255}$'),
   request_hash text check (request_hash ~ '^[0-9a-f]{64}$'),
   answer jsonb,
   created_at timestamptz not null default now(),
-  constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
+  constraint idempotency_keys_owner_id_client_id_key_key unique nulls not distinct (owner_id, client_id, key)
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
 comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
+comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: a session of the owner''s, or a server. A client cannot take the keys of another.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 
 -- In the transaction of the effect that it guards: an equal simultaneous request waits until the first has ended. Without a hash (the
 -- body is not read yet) it compares nothing. A replay updates the row to its own values, so that one statement reserves and reads; it
--- takes no token. Without a key every request is new.
+-- is a read, and takes a token of that. Without a key every request is new.
 create function keyframe_private.reserve_idempotency_key(
-  key text, request_hash text, route_class text default null, out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
+  key text, request_hash text, route_class text default null, replay_class text default 'read', out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
@@ -640,7 +695,7 @@ begin
       'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
     insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
     values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
-    on conflict (owner_id, key) do update
+    on conflict (owner_id, client_id, key) do update
       set (resource_id, request_hash, answer, created_at) = (
         select
           case when was.expired then excluded.resource_id else k.resource_id end,
@@ -657,9 +712,8 @@ begin
     replayed := kept.resource_id <> fresh;
     answer := kept.answer;
   end if;
-  if replayed then
-    rate := keyframe_private.rate_state(route_class);
-  elsif route_class is not null then
+  route_class := case when replayed then replay_class else route_class end;
+  if route_class is not null then
     rate := keyframe_private.take_token(route_class);
   end if;
 end $$;
@@ -918,7 +972,8 @@ begin
       create_project.film_id, create_project.element_ids)
     returning * into created;
   end if;
-  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed,
+    'rate', coalesce(request.rate, keyframe_private.rate_state('create')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -955,8 +1010,8 @@ begin
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
     limit wanted);
-  if with_predictions and cardinality(matches) >= keyframe_private.projects_per_token() then
-    rate := keyframe_private.take_token('read', cardinality(matches) / keyframe_private.projects_per_token());
+  if with_predictions then
+    rate := keyframe_private.take_more(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
@@ -1108,7 +1163,8 @@ begin
     returning * into created;
   end if;
   return json_build_object(
-    'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+    'film', keyframe_private.film_json(created), 'replayed', request.replayed,
+    'rate', coalesce(request.rate, keyframe_private.rate_state('create')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -1126,11 +1182,13 @@ declare
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
 begin
+  rate := keyframe_private.take_more(
+    rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
     'rate', rate);
 end $$;
-comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
+comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page. Costs one token more for each thousand shots.';
 
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -1142,9 +1200,7 @@ declare
 begin
   wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
-  if cardinality(shots) >= keyframe_private.projects_per_token() then
-    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
-  end if;
+  rate := keyframe_private.take_more(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (
@@ -1278,7 +1334,7 @@ comment on table keyframe.elements is 'What returns in several shots: a characte
 comment on column keyframe.elements.id is 'Named by elementId in the API.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
 comment on column keyframe.elements.kind is 'character, place, prop or style.';
-comment on column keyframe.elements.name is 'As a prompt names it after an @, in any case of its letters.';
+comment on column keyframe.elements.name is 'As a prompt names it after an @, in any case and form (NFC, NFD) of its letters.';
 comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
 comment on column keyframe.elements.updated_at is 'Its version: moves with every change.';
 create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);
@@ -1581,6 +1637,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.take_token('change'); -- before any lock
   changed keyframe.elements;
+  images text[];
   refused keyframe_private.refusal;
 begin
   update keyframe.elements e
@@ -1592,8 +1649,10 @@ begin
     perform keyframe_private.own_element(element_id);
     perform keyframe_private.refuse_changed('element');
   end if;
-  if image_paths <> keyframe_private.images_of_element(changed) then
+  images := keyframe_private.images_of_element(changed);
+  if image_paths <> images then
     perform keyframe_private.write_element_images(changed, image_paths);
+    perform keyframe_private.require_may_remove(images);
     update keyframe.elements e set updated_at = now() where e.id = changed.id returning e.* into changed;
   end if;
   return json_build_object('element', keyframe_private.element_json(changed), 'rate', rate);
@@ -1633,12 +1692,15 @@ comment on function keyframe.delete_element is 'Deletes an element of the caller
 -- The queue: one row for each piece of work. Others only insert; workers alone update and delete. So no transaction of a user, however
 -- long it stays open, holds a row that a claim needs.
 
+create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
+comment on type keyframe_private.work_queue is 'ask (the provider and the database) and copy (outputs) are of generate; deliver. Each has places of its own.';
+
 create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
 comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
-  queue text collate "C" not null,
+  queue keyframe_private.work_queue not null,
   kind text collate "C" not null,
   subject uuid not null,
   submit_id bigint,
@@ -1650,33 +1712,34 @@ create table keyframe_private.work (
   worker uuid,
   lease_token uuid,
   failures integer not null default 0,
-  last_error text,
-  constraint queue_is_known check (queue in ('ask', 'copy', 'deliver')),
-  constraint leased_if_and_only_if_a_worker_has_it check ((state = 'leased') = (num_nonnulls(worker, lease_token) = 2)),
-  constraint failures_are_at_most_a_million check (failures between 0 and 1000000)
--- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table.
+  last_error text
+-- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table. Without checks: they took
+-- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
-comment on column keyframe_private.work.queue is 'ask (the provider and the database) and copy (outputs) of generate; deliver. Each has places of its own.';
+comment on column keyframe_private.work.queue is 'Which worker does it, and from which places.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'Whose share of the places it takes: the owner, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.worker is 'The process that has leased it.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
 comment on column keyframe_private.work.failures is 'How often in a row it failed.';
 comment on column keyframe_private.work.last_error is 'The code of the last failure.';
--- A claim walks from resource to resource and lane to lane, one probe each. The other two hold what is scheduled, and the leases.
+-- A claim walks from resource to resource and lane to lane, one probe each. The next two hold what is scheduled, and the leases; the last two
+-- are for looking work of generate up, and for what fails.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
-create index work_subject_idx on keyframe_private.work (subject, kind) where queue <> 'deliver';
+create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
+create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
 
 create function keyframe_private.add_work(
-  queue text, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
+  queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -1691,8 +1754,9 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
 
+-- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan).
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -1702,7 +1766,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -1713,7 +1777,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
@@ -1735,9 +1799,9 @@ comment on function keyframe_private.retry_delay is 'The back-off after so many 
 
 -- The one claim of both workers: what is due becomes ready, and each lane gets its share of the places that are free.
 
--- How many pieces of work a process may have open at once. Copies cost memory: about 2 MB each while the output's host is faster than
--- Storage, and a hosted function has 256 MB (docs/decisions/0033).
-create function keyframe_private.places_of(queue text)
+-- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
+create function keyframe_private.places_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
@@ -1753,7 +1817,7 @@ end $$;
 comment on function keyframe_private.most_of_one is 'Below how many a resource or an owner may have one more of the `open` pieces of work: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
 
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
-create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
+create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   due constant bigint[] := array(
@@ -1776,10 +1840,10 @@ begin
 end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
-create function keyframe_private.has_due_work(queues text[], at timestamptz)
-returns boolean language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
+returns boolean language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
-  one text;
+  one keyframe_private.work_queue;
 begin
   foreach one in array queues loop
     if (select true from keyframe_private.work w where w.queue = one and w.state = 'ready' limit 1)
@@ -1798,7 +1862,7 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
 create function keyframe_private.walk_lanes(
-  wanted_queue text, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
   inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -1843,7 +1907,7 @@ comment on function keyframe_private.walk_lanes is 'The lanes with ready work wh
 -- Each lane gives one after the other, until a resource, an owner or the process has all that it may have open. The indexes are used whatever
 -- the statistics of a table say that is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
-  wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -1902,7 +1966,7 @@ comment on function keyframe_private.lease_work is 'Leases ready work for a proc
 -- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
 -- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
 -- waiting took 4 % of a core.
-create function keyframe_private.wait_for_due(function_name text, queues text[], wait_ms integer)
+create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
@@ -3482,6 +3546,17 @@ begin
 end $$;
 comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
 
+-- Whether a letter has an accent within it or after it changes nothing: names and prompts are compared as NFC has them.
+-- NFC puts marks in the order of their classes, and U+0345 has the last one: a character that moves before it is a mark. The list has the
+-- marks without a class that are no letters for Postgres, but those that displays may ignore: they do not make another name.
+create function keyframe_private.continues_a_name(letter text)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return letter ~ '[[:alnum:]_\u0488\u0489\u0897\u0AFA-\u0AFF\u0B55\u0E47-\u0E4E\u0EC8-\u0ECE\u0F3E\u0F3F\u17C6-\u17D3\u1ABE\u1CE1\u1CF7\u20DD-\u20E4\uA670-\uA672\uABEC]'
+    or normalize(chr(837) || letter) <> chr(837) || letter;
+end $$;
+comment on function keyframe_private.continues_a_name is 'Whether a character (in NFC; may be empty) is a letter, a digit, an underscore or a mark on the letter before it.';
+
 -- An e-mail address has a letter before its @, and is left as it is. The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
@@ -3492,21 +3567,22 @@ declare
   named record;
 begin
   ids := '{}';
-  select jsonb_object_agg(lower(e.name), jsonb_build_object('id', e.id, 'name', e.name) order by k.place desc), array_agg(distinct char_length(e.name))
+  select jsonb_object_agg(lower(n.name), jsonb_build_object('id', e.id, 'name', e.name) order by k.place desc), array_agg(distinct char_length(n.name))
   into elements, lengths
   from unnest(known) with ordinality k (id, place)
-  join keyframe.elements e on e.id = k.id and e.owner_id = read_mentions.owner;
-  foreach part in array string_to_array(prompt, '@') loop
+  join keyframe.elements e on e.id = k.id and e.owner_id = read_mentions.owner
+  cross join lateral (select normalize(e.name) as name) n;
+  foreach part in array string_to_array(normalize(prompt), '@') loop
     if plain is null then
       plain := part;
       continue;
-    elsif right(plain, 1) ~ '[[:alnum:]_]' or part !~ '^\S' then
+    elsif keyframe_private.continues_a_name(right(plain, 1)) or part !~ '^\S' then
       plain := plain || '@' || part;
       continue;
     end if;
     select elements -> lower(left(part, l.length)) as element, l.length into named
     from unnest(lengths) l (length)
-    where elements ? lower(left(part, l.length)) and substr(part, l.length + 1, 1) !~ '[[:alnum:]_]'
+    where elements ? lower(left(part, l.length)) and not keyframe_private.continues_a_name(substr(part, l.length + 1, 1))
     order by l.length desc limit 1;
     if not found then
       perform keyframe_private.raise_error('invalid_request', format(
@@ -4389,7 +4465,8 @@ begin
   select q.* into quote from keyframe_private.quotes q
   where q.id = quote_id and q.owner_id = auth.uid() and q.client_id is not distinct from auth.jwt() ->> 'client_id'
     and (q.expires_at > now() or q.expires_at > now() - interval '23 hours' and exists ( -- the key is kept longer
-      select from keyframe_private.idempotency_keys k where k.owner_id = q.owner_id and k.key = start_key));
+      select from keyframe_private.idempotency_keys k
+      where k.owner_id = q.owner_id and k.client_id is not distinct from q.client_id and k.key = start_key));
   perform keyframe_private.raise_if(not found, 'not_found',
     'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for the user and the app that asked for it. Ask for an estimate with a new one.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
@@ -4506,7 +4583,7 @@ begin
   return json_build_object(
     'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started)),
     'predictions', case when start_prediction.count is not null then predictions end,
-    'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+    'replayed', request.replayed, 'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
@@ -4730,6 +4807,7 @@ begin
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;
+  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
   return json_build_object(
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')
@@ -4739,7 +4817,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page.';
+comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page. Costs one token more for each 25.';
 
 -- supabase/schemas/30_predictions/70_several_starts.sql
 
@@ -4897,9 +4975,11 @@ begin
     perform keyframe_private.raise_if(refusals.shots is not null, refusals.first ->> 'code', format(
       'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'));
     request.answer := keyframe_private.start_all(starts, priced.cost, request.resource_id);
+  else
+    request.rate := keyframe_private.take_more(request.rate, jsonb_array_length(request.answer), keyframe_private.projects_per_token());
   end if;
   return json_build_object('predictions', keyframe_private.started_json(request.answer), 'replayed', request.replayed,
-    'rate', keyframe_private.rate_state('generate'));
+    'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
@@ -4963,7 +5043,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
     if not has_output then
@@ -5011,9 +5091,10 @@ returns void language plpgsql volatile security definer set search_path = '' set
 declare
   held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
-  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, code);
+  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1),
+    held.failures + case when keyframe_private.is_lock_wait(code) then 0 else 1 end, code);
 end $$;
-comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure.';
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. What somebody holds has not failed.';
 
 -- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
@@ -5037,9 +5118,11 @@ begin
   select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
   for update;
   if not found then
+    -- An earlier submit, whose result came after the next one was added, adds none: that one may be under way.
     if not exists (
       select from keyframe_private.provider_submits s
-      where s.prediction_id = row_now.id and s.submitted_at is null and s.ended_at is null) then
+      where s.prediction_id = row_now.id
+        and (s.submitted_at is null and s.ended_at is null or s.id = held.submit_id and s.attempt < row_now.attempt)) then
       perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
     perform keyframe_private.finish_work(held);
@@ -5100,7 +5183,7 @@ comment on function keyframe_worker.admit_predictions is 'Gives the free slots o
 
 -- Reads without a lock. A callback since the last poll makes one needless for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;
@@ -5112,7 +5195,7 @@ begin
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
-    elsif held.kind = 'poll' and held.failures = 0 and updated > at - poll_after then
+    elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
       return null;
     end if;
@@ -5140,11 +5223,11 @@ create function keyframe_worker.claim_tasks(
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  queues constant text[] := array['copy', 'ask'];
+  queues constant keyframe_private.work_queue[] := '{copy,ask}';
   may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
   poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
   at timestamptz;
-  one text;
+  one keyframe_private.work_queue;
   found_work record;
   held keyframe_private.work;
   task jsonb;
@@ -5158,8 +5241,8 @@ begin
   if max_rows > 0 and may_be_due then
     foreach one in array queues loop
       select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
-        coalesce(cursors #>> array[one, '0'], ''), coalesce((cursors #>> array[one, '1'])::uuid, '00000000-0000-0000-0000-000000000000')) l;
-      cursors := cursors || jsonb_build_object(one, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
+        coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
       is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
       foreach held in array found_work.leased loop
         task := keyframe_private.task_of(held, poll_after, at);
@@ -5216,22 +5299,25 @@ begin
   if (select s.spending_stopped from keyframe_private.settings s) is not false then
     return;
   end if;
-  perform keyframe_private.add_work('ask', 'admit', w.owner, w.owner, 'admit')
+  perform keyframe_private.add_work('ask', 'admit', a.owner, a.owner, 'admit')
   from (
-    select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
-    union
-    select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
-    limit max_owners) w (owner)
-  where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit');
+    select w.owner
+    from (
+      select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+      union
+      select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)) w (owner)
+    where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit')
+    limit max_owners) a;
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  as $$
 begin
   perform keyframe_private.add_work(
-    case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
+    case p.status when 'storing' then 'copy' else 'ask' end::keyframe_private.work_queue, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
     p.id, p.owner_id, case p.status when 'queued' then p.model when 'storing' then 'store' else 'poll' end, submit_id => (
       select s.id from keyframe_private.provider_submits s
       where s.prediction_id = p.id and s.ended_at is null
@@ -5240,7 +5326,8 @@ begin
   from (
     select o.* from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (
-      select from keyframe_private.work w where w.subject = o.id and w.queue <> 'deliver')
+      select from keyframe_private.work w
+      where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
@@ -5545,7 +5632,10 @@ begin
     where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
     order by m.model <> new.model limit 1;
   end if;
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_micros := case when billed in ('yes', 'unknown') then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  if billed = 'unknown' and new.cost_micros > 0 then
+    new.cost_micros := null; -- but what the provider counted as nothing costs nothing
+  end if;
   if billed = 'no' then
     new.cost_state := 'released';
   elsif new.cost_micros is not null then
@@ -5876,7 +5966,7 @@ create table keyframe_private.credits (
   constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
-comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';
+comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. The note alone may be removed.';
 comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
 comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
@@ -5972,6 +6062,13 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
+
+create function keyframe_private.refuse_moved()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_not_moved(new.owner_id);
+  return new;
+end $$;
 
 -- Not what is held or unknown: if that were taken off too, its release would be a gift. Two first credits at once: the key decides.
 create function keyframe_private.open_balance()
@@ -6227,7 +6324,7 @@ returns text language sql stable security definer set search_path = '' as $$
 $$;
 comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
-create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
+create function keyframe_private.replace_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
@@ -6243,7 +6340,7 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
+comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
@@ -6259,7 +6356,7 @@ begin
   perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
     'overlapHours must be from 0 to 72.');
   if not request.replayed then
-    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
+    perform keyframe_private.replace_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
   end if;
   -- The secret that this rotation made, which may no longer be the current one.
   select v.decrypted_secret into secret
@@ -6562,33 +6659,32 @@ end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
 -- By the row: for a table of the changed rows Postgres would plan anew each time, which took as long as the event itself.
-create function keyframe_private.add_delivery_work(delivery keyframe.webhook_deliveries)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', delivery.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
-    case when delivery.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state,
-    delivery.next_attempt_at
-  from keyframe.webhook_endpoints e where e.id = delivery.endpoint_id;
-  perform keyframe_private.kick_unless_running('deliver');
-end $$;
-comment on function keyframe_private.add_delivery_work is 'Adds the work of sending a delivery, and kicks deliver.';
-
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_delivery_work(new);
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
+    case when new.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, new.next_attempt_at
+  from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
+  perform keyframe_private.kick_unless_running('deliver');
   return null;
 end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+create function keyframe_private.add_resume(endpoint keyframe.webhook_endpoints)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(endpoint.owner_id, endpoint.id), endpoint.id,
+    keyframe_private.resource_of(endpoint), 'ready', clock_timestamp());
+  perform keyframe_private.kick_unless_running('deliver');
+end $$;
+comment on function keyframe_private.add_resume is 'Adds the work that adds the work of all pending deliveries of an endpoint.';
+
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id), new.id,
-    keyframe_private.resource_of(new), 'ready', clock_timestamp());
-  perform keyframe_private.kick_unless_running('deliver');
+  perform keyframe_private.add_resume(new);
   return null;
 end $$;
 
@@ -6596,21 +6692,21 @@ create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 1000;
-  part constant keyframe.webhook_deliveries[] := array(
-    select d from keyframe.webhook_deliveries d
-    where d.id = any (array(
-      select p.id from keyframe.webhook_deliveries p
-      where p.endpoint_id = held.lane and p.status = 'pending' and p.id > held.subject order by p.id limit most))
-    order by d.id);
+  part constant uuid[] := array(
+    select d.id from keyframe.webhook_deliveries d
+    where d.endpoint_id = held.lane and d.status = 'pending' and d.id > held.subject order by d.id limit most);
 begin
-  perform keyframe_private.add_delivery_work(d) from unnest(part) d;
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', d.id, held.owner_id, held.lane, held.resource,
+    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
+  from keyframe.webhook_deliveries d where d.id = any (part) order by d.next_attempt_at, d.id;
   if cardinality(part) = most then
-    update keyframe_private.work w set subject = part[most].id, state = 'ready', worker = null, lease_token = null where w.id = held.id;
+    update keyframe_private.work w set subject = part[most], state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else
     delete from keyframe_private.work w where w.id = held.id;
   end if;
 end $$;
-comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint that was enabled again.';
+comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
 -- Under the lock of the lane, so that its limit holds for any number of workers. Of a quick endpoint a worker gets four times as many as may be
 -- open, because a call takes as long as a few requests; not beside another worker, because nobody knows how many of them that one has open.
@@ -7046,14 +7142,12 @@ create function keyframe.list_webhook_deliveries(
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  listed jsonb;
+  page keyframe.webhook_deliveries[];
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_endpoint(endpoint_id);
   -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many.
-  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
-    '[]') into listed
-  from (
+  page := array(
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
       else array[list_webhook_deliveries.status] end) as wanted (status)
@@ -7067,14 +7161,15 @@ begin
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
-    limit least(max_rows, 101)
-  ) l;
-  return jsonb_build_object('deliveries', listed, 'rate', rate);
+    limit least(max_rows, 101));
+  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
+  return jsonb_build_object('rate', rate, 'deliveries', (
+    select coalesce(jsonb_agg(keyframe_private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') from unnest(page) d));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id).';
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id). Costs one token more for each 25.';
 
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
@@ -7204,12 +7299,14 @@ begin
   if request_hash is not null then
     -- None when no reservation is open: the key is new, or an equal request has set the hash already.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
-    where k.owner_id = auth.uid() and k.key = idempotency_key and k.request_hash is null
+    where k.owner_id = auth.uid() and k.client_id is not distinct from auth.jwt() ->> 'client_id' and k.key = idempotency_key
+      and k.request_hash is null
     returning k.resource_id into file;
   end if;
   if file is null then
     select r.resource_id, r.replayed into file, replayed
-      from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
+      from keyframe_private.reserve_idempotency_key(
+        idempotency_key, admit_upload.request_hash, replay_class => null) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;
@@ -7268,6 +7365,23 @@ begin
     or exists (select from keyframe.element_images i where i.path = is_reference_used.path);
 end $$;
 comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
+
+create function keyframe_private.require_may_remove(paths text[])
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if not keyframe_private.client_may('manage')
+    and exists (select from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)) then
+    perform keyframe_private.require_client_may('manage');
+  end if;
+end $$;
+comment on function keyframe_private.require_may_remove is 'After a change: raises client_not_allowed if nothing uses one of these images any more, so that its file is deleted, and the caller is a client that may not delete.';
+
+create function keyframe_private.require_may_remove_reference()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_may_remove(array[old.reference_image_path]);
+  return null;
+end $$;
 
 create function keyframe_private.remove_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -7608,7 +7722,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
+      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
@@ -7737,16 +7851,14 @@ end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
-returns void language plpgsql volatile security definer set search_path = '' as $$
+create function keyframe_private.add_lost_deliveries()
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
 begin
-  perform keyframe_private.add_delivery_work(l.delivery) from (
-    select d as delivery from keyframe.webhook_endpoints e
-    join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
-    where e.enabled and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
-    order by d.id limit max_rows) l;
+  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  where e.enabled and exists (
+    select from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
 end $$;
 comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
 
@@ -7859,12 +7971,12 @@ comment on function keyframe_worker.service_figures is 'The figures of the servi
 
 -- What a worker could take now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable set search_path = '' as $$
-  (select w.* from keyframe_private.work w where w.state = 'ready' order by w.queue, w.resource, w.lane, w.id limit 10000)
-  union all
-  select s.* from unnest('{ask,copy,deliver}'::text[]) q
+returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+  select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
-    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) s
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
+    union all
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
 comment on function keyframe_private.due_work is 'Work that is due and that no worker has.';
 
@@ -7873,9 +7985,9 @@ returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(d) || to_jsonb(w) || jsonb_build_object(
     'retrying', (
       select count(*) from (
-        select from keyframe_private.work r where r.queue in ('ask', 'copy') and r.state = 'scheduled' and r.failures > 0 limit 10000) r),
+        select from keyframe_private.work r where r.queue <> 'deliver' and r.failures > 0 and r.state = 'scheduled' limit 10000) r),
     'runsToCancel', (
-      select count(*) from (select from keyframe_private.work c where c.queue = 'ask' and c.kind = 'cancel' limit 10000) c),
+      select count(*) from (select from keyframe_private.work c where c.queue <> 'deliver' and c.kind = 'cancel' limit 10000) c),
     'largest', (
       select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
       from (
@@ -7928,33 +8040,34 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Work that the database could not record several times in a row, and rows that pruning cannot delete.
+-- Whose last error has an SQLSTATE, not a code of ours.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  with failing as (
-    (select w.kind, w.subject::text, w.last_error as code, 'The log of keyframe-generate names the call.' as reason, w.failures, null::timestamptz as since
+  with failing as materialized (
+    (select w.kind, w.subject::text, w.last_error as code, null as reason, w.failures
      from keyframe_private.work w
-     where w.queue in ('ask', 'copy') and w.failures >= 3 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
+     where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
-    (select 'prune', u.subject, u.code, u.reason, u.failures, u.since
+    (select 'prune', u.subject, u.code, u.reason, u.failures
      from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
     'count', (select count(*) from failing),
     'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
-    'oldest', (
-      select jsonb_build_object('kind', f.kind, 'subject', f.subject, 'code', f.code, 'reason', f.reason, 'failures', f.failures,
-        'seconds', keyframe_private.seconds_since(f.since))
-      from failing f order by f.failures desc limit 1))
+    'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
 $$;
-comment on function keyframe_private.aside_figures is 'Rows that fail, for health and metrics.';
+comment on function keyframe_private.aside_figures is 'Work of generate that the database has refused three times in a row or more, and rows that pruning cannot delete.';
 
--- Pending deliveries, counted up to 10,000.
+-- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
-returns jsonb language sql stable set search_path = '' as $$
+returns jsonb language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
-    from (select o.lane from keyframe_private.work o where o.queue = 'deliver' limit 10000) w
+    from (
+      (select r.lane from keyframe_private.work r where r.queue = 'deliver' and r.state = 'ready' limit 10000)
+      union all (select s.lane from keyframe_private.work s where s.queue = 'deliver' and s.state = 'scheduled' limit 10000)
+      union all (select l.lane from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000)
+      limit 10000) w
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )
@@ -8127,7 +8240,7 @@ returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
     select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker, w.resource,
       w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
-    from keyframe_private.work w where w.queue = any ('{ask,copy,deliver}') and w.state = 'leased'
+    from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
@@ -8456,6 +8569,11 @@ create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 
+-- keyframe_private.moved_owners
+create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
+  for each row execute function keyframe_private.wait_for_changes();
+comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for changes and credits of the owner that have begun.';
+
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
@@ -8524,6 +8642,10 @@ comment on trigger _180_keep_reference on keyframe.projects is 'Checks the refer
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
+create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
+  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
+  execute function keyframe_private.require_may_remove_reference();
+comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client that may not delete and takes away an image that nothing else uses.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
 comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
@@ -8602,8 +8724,9 @@ alter table keyframe.predictions enable always trigger _505_require_sound_input,
 create trigger _510_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
-create trigger _520_add_first_submit after insert on keyframe.predictions for each row execute function keyframe_private.add_first_submit();
-comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget.';
+create trigger _520_add_first_submit after insert on keyframe.predictions
+  for each row when (new.completed_at is null) execute function keyframe_private.add_first_submit();
+comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget. Not where an administrator inserts one that has ended: nothing would ever release it.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
 comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
@@ -8663,9 +8786,12 @@ create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_bu
 comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
 
 -- keyframe_private.credits
-create trigger _100_keep before update or delete or truncate on keyframe_private.credits
+create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.keep_credits();
-comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit.';
+comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
+create trigger _105_require_not_moved before insert on keyframe_private.credits
+  for each row execute function keyframe_private.refuse_moved();
+comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
 comment on trigger _110_open_balance on keyframe_private.credits is 'Before an owner''s first credit: takes off what was settled before.';
@@ -9157,6 +9283,20 @@ begin
   loop
     execute format('alter function %s set statement_timeout = %L', called.name, case when called.reads then '2s' else '5s' end);
     execute format('alter function %s set lock_timeout = ''2s''', called.name); -- what an owner's own open transaction holds
+  end loop;
+end $$;
+
+-- A scan that is off counts so much that JIT would compile the plan at each call.
+do $$
+declare
+  called regprocedure;
+begin
+  for called in
+    select p.oid from pg_proc p
+    where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
+      and exists (select from unnest(p.proconfig) setting where setting like 'enable%')
+  loop
+    execute format('alter function %s set jit = off', called);
   end loop;
 end $$;
 

@@ -5,6 +5,11 @@ create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
 
+-- keyframe_private.moved_owners
+create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
+  for each row execute function keyframe_private.wait_for_changes();
+comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Waits for changes and credits of the owner that have begun.';
+
 -- keyframe.films
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
@@ -73,6 +78,10 @@ comment on trigger _180_keep_reference on keyframe.projects is 'Checks the refer
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
+create trigger _505_require_may_remove after update of reference_image_path on keyframe.projects
+  for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
+  execute function keyframe_private.require_may_remove_reference();
+comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client that may not delete and takes away an image that nothing else uses.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
 comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
@@ -151,8 +160,9 @@ alter table keyframe.predictions enable always trigger _505_require_sound_input,
 create trigger _510_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
-create trigger _520_add_first_submit after insert on keyframe.predictions for each row execute function keyframe_private.add_first_submit();
-comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget.';
+create trigger _520_add_first_submit after insert on keyframe.predictions
+  for each row when (new.completed_at is null) execute function keyframe_private.add_first_submit();
+comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget. Not where an administrator inserts one that has ended: nothing would ever release it.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
 comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
@@ -212,9 +222,12 @@ create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_bu
 comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
 
 -- keyframe_private.credits
-create trigger _100_keep before update or delete or truncate on keyframe_private.credits
+create trigger _100_keep before update of id, owner_id, micros, kind, key, created_at or delete or truncate on keyframe_private.credits
   for each statement execute function keyframe_private.keep_credits();
-comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit.';
+comment on trigger _100_keep on keyframe_private.credits is 'Refuses to change or delete a credit; its note may be removed.';
+create trigger _105_require_not_moved before insert on keyframe_private.credits
+  for each row execute function keyframe_private.refuse_moved();
+comment on trigger _105_require_not_moved on keyframe_private.credits is 'Refuses credit of an owner who lives in another project of the service.';
 create trigger _110_open_balance before insert on keyframe_private.credits
   for each row execute function keyframe_private.open_balance();
 comment on trigger _110_open_balance on keyframe_private.credits is 'Before an owner''s first credit: takes off what was settled before.';

@@ -122,6 +122,8 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   generation_ended: "The prediction has ended already; there is nothing to cancel.",
   model_unavailable:
     "The model that the request names is not available any more. Choose another of `GET /api/models`, or name none.",
+  user_moved:
+    "The user has moved to another project of the service. Ask your router for it, and send the request there, with the same key.",
   precondition_failed: "It has changed since you read it. Read it again, then repeat your request with the new ETag.",
   payload_too_large: "The body is too large. Send a smaller one.",
   unsupported_media_type: "The path does not support this Content-Type.",

@@ -69,6 +69,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
     ...(operation.errors ?? []),
   ];
   if (caller !== "nobody") codes.push("unauthorized", "forbidden", "user_not_found");
+  if (caller !== "nobody" && operation.method !== "GET") codes.push("user_moved");
   if (caller === "session" || caller === "manager") codes.push("client_not_allowed", "rate_limited");
   if (operation.needsSecretKey !== undefined) codes.push("unauthorized");
   if (body !== undefined) codes.push("payload_too_large", "request_timeout", "unsupported_media_type");

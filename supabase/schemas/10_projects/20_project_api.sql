@@ -35,7 +35,8 @@ begin
       create_project.film_id, create_project.element_ids)
     returning * into created;
   end if;
-  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed,
+    'rate', coalesce(request.rate, keyframe_private.rate_state('create')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -72,8 +73,8 @@ begin
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
     limit wanted);
-  if with_predictions and cardinality(matches) >= keyframe_private.projects_per_token() then
-    rate := keyframe_private.take_token('read', cardinality(matches) / keyframe_private.projects_per_token());
+  if with_predictions then
+    rate := keyframe_private.take_more(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too

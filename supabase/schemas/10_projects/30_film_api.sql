@@ -48,7 +48,8 @@ begin
     returning * into created;
   end if;
   return json_build_object(
-    'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+    'film', keyframe_private.film_json(created), 'replayed', request.replayed,
+    'rate', coalesce(request.rate, keyframe_private.rate_state('create')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'create');
@@ -66,11 +67,13 @@ declare
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
 begin
+  rate := keyframe_private.take_more(
+    rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
     'rate', rate);
 end $$;
-comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
+comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page. Costs one token more for each thousand shots.';
 
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -82,9 +85,7 @@ declare
 begin
   wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
-  if cardinality(shots) >= keyframe_private.projects_per_token() then
-    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
-  end if;
+  rate := keyframe_private.take_more(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (

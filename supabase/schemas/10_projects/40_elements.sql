@@ -24,7 +24,7 @@ comment on table keyframe.elements is 'What returns in several shots: a characte
 comment on column keyframe.elements.id is 'Named by elementId in the API.';
 comment on column keyframe.elements.owner_id is 'The user whose element it is.';
 comment on column keyframe.elements.kind is 'character, place, prop or style.';
-comment on column keyframe.elements.name is 'As a prompt names it after an @, in any case of its letters.';
+comment on column keyframe.elements.name is 'As a prompt names it after an @, in any case and form (NFC, NFD) of its letters.';
 comment on column keyframe.elements.text is 'What it looks like. Starts that use it add it to their prompt, as `name: text`.';
 comment on column keyframe.elements.updated_at is 'Its version: moves with every change.';
 create index elements_owner_id_created_at_idx on keyframe.elements (owner_id, created_at desc, id desc);

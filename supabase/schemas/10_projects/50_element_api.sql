@@ -105,6 +105,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   rate jsonb := keyframe_private.take_token('change'); -- before any lock
   changed keyframe.elements;
+  images text[];
   refused keyframe_private.refusal;
 begin
   update keyframe.elements e
@@ -116,8 +117,10 @@ begin
     perform keyframe_private.own_element(element_id);
     perform keyframe_private.refuse_changed('element');
   end if;
-  if image_paths <> keyframe_private.images_of_element(changed) then
+  images := keyframe_private.images_of_element(changed);
+  if image_paths <> images then
     perform keyframe_private.write_element_images(changed, image_paths);
+    perform keyframe_private.require_may_remove(images);
     update keyframe.elements e set updated_at = now() where e.id = changed.id returning e.* into changed;
   end if;
   return json_build_object('element', keyframe_private.element_json(changed), 'rate', rate);

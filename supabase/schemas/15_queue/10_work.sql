@@ -1,12 +1,15 @@
 -- The queue: one row for each piece of work. Others only insert; workers alone update and delete. So no transaction of a user, however
 -- long it stays open, holds a row that a claim needs.
 
+create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
+comment on type keyframe_private.work_queue is 'ask (the provider and the database) and copy (outputs) are of generate; deliver. Each has places of its own.';
+
 create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
 comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
-  queue text collate "C" not null,
+  queue keyframe_private.work_queue not null,
   kind text collate "C" not null,
   subject uuid not null,
   submit_id bigint,
@@ -18,33 +21,34 @@ create table keyframe_private.work (
   worker uuid,
   lease_token uuid,
   failures integer not null default 0,
-  last_error text,
-  constraint queue_is_known check (queue in ('ask', 'copy', 'deliver')),
-  constraint leased_if_and_only_if_a_worker_has_it check ((state = 'leased') = (num_nonnulls(worker, lease_token) = 2)),
-  constraint failures_are_at_most_a_million check (failures between 0 and 1000000)
--- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table.
+  last_error text
+-- Each row lives for seconds and is written two or three times: vacuum must not wait for a share of the table. Without checks: they took
+-- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
-comment on column keyframe_private.work.queue is 'ask (the provider and the database) and copy (outputs) of generate; deliver. Each has places of its own.';
+comment on column keyframe_private.work.queue is 'Which worker does it, and from which places.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'Whose share of the places it takes: the owner, or a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
+comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.worker is 'The process that has leased it.';
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
 comment on column keyframe_private.work.failures is 'How often in a row it failed.';
 comment on column keyframe_private.work.last_error is 'The code of the last failure.';
--- A claim walks from resource to resource and lane to lane, one probe each. The other two hold what is scheduled, and the leases.
+-- A claim walks from resource to resource and lane to lane, one probe each. The next two hold what is scheduled, and the leases; the last two
+-- are for looking work of generate up, and for what fails.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
-create index work_subject_idx on keyframe_private.work (subject, kind) where queue <> 'deliver';
+create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
+create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
 
 create function keyframe_private.add_work(
-  queue text, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
+  queue keyframe_private.work_queue, kind text, subject uuid, owner uuid, resource text, due_at timestamptz default clock_timestamp(), submit_id bigint default null,
   failures integer default 0, last_error text default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -59,8 +63,9 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
 
+-- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan).
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
-returns boolean language plpgsql stable set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 begin
   return exists (
     select from keyframe_private.work w
@@ -70,7 +75,7 @@ end $$;
 comment on function keyframe_private.has_work is 'Whether work of generate of this kind is in the queue already.';
 
 create function keyframe_private.held_work(work_id bigint, lease_token uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+returns keyframe_private.work language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   held keyframe_private.work;
 begin
@@ -81,7 +86,7 @@ end $$;
 comment on function keyframe_private.held_work is 'Locks leased work for the holder of its lease; null when the lease is gone.';
 
 create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
   set state = 'scheduled', due_at = due, worker = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,

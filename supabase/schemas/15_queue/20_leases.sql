@@ -1,8 +1,8 @@
 -- The one claim of both workers: what is due becomes ready, and each lane gets its share of the places that are free.
 
--- How many pieces of work a process may have open at once. Copies cost memory: about 2 MB each while the output's host is faster than
--- Storage, and a hosted function has 256 MB (docs/decisions/0033).
-create function keyframe_private.places_of(queue text)
+-- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
+create function keyframe_private.places_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
 begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
@@ -18,7 +18,7 @@ end $$;
 comment on function keyframe_private.most_of_one is 'Below how many a resource or an owner may have one more of the `open` pieces of work: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
 
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
-create function keyframe_private.make_ready(wanted_queue text, at timestamptz)
+create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   due constant bigint[] := array(
@@ -41,10 +41,10 @@ begin
 end $$;
 comment on function keyframe_private.make_ready is 'Makes work ready whose time has come or whose lease has expired.';
 
-create function keyframe_private.has_due_work(queues text[], at timestamptz)
-returns boolean language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
+returns boolean language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
-  one text;
+  one keyframe_private.work_queue;
 begin
   foreach one in array queues loop
     if (select true from keyframe_private.work w where w.queue = one and w.state = 'ready' limit 1)
@@ -63,7 +63,7 @@ create type keyframe_private.lane_share as (resource text, lane uuid, most integ
 
 -- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
 create function keyframe_private.walk_lanes(
-  wanted_queue text, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
   inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
@@ -108,7 +108,7 @@ comment on function keyframe_private.walk_lanes is 'The lanes with ready work wh
 -- Each lane gives one after the other, until a resource, an owner or the process has all that it may have open. The indexes are used whatever
 -- the statistics of a table say that is empty in one moment and full in the next.
 create function keyframe_private.lease_work(
-  wanted_queue text, for_worker uuid, lease interval, max_rows integer, at timestamptz,
+  wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz,
   inout cursor_resource text, inout cursor_lane uuid, out leased keyframe_private.work[], out is_cut boolean)
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -167,7 +167,7 @@ comment on function keyframe_private.lease_work is 'Leases ready work for a proc
 -- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
 -- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
 -- waiting took 4 % of a core.
-create function keyframe_private.wait_for_due(function_name text, queues text[], wait_ms integer)
+create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);

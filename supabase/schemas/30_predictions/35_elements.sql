@@ -9,6 +9,17 @@ begin
 end $$;
 comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
 
+-- Whether a letter has an accent within it or after it changes nothing: names and prompts are compared as NFC has them.
+-- NFC puts marks in the order of their classes, and U+0345 has the last one: a character that moves before it is a mark. The list has the
+-- marks without a class that are no letters for Postgres, but those that displays may ignore: they do not make another name.
+create function keyframe_private.continues_a_name(letter text)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return letter ~ '[[:alnum:]_\u0488\u0489\u0897\u0AFA-\u0AFF\u0B55\u0E47-\u0E4E\u0EC8-\u0ECE\u0F3E\u0F3F\u17C6-\u17D3\u1ABE\u1CE1\u1CF7\u20DD-\u20E4\uA670-\uA672\uABEC]'
+    or normalize(chr(837) || letter) <> chr(837) || letter;
+end $$;
+comment on function keyframe_private.continues_a_name is 'Whether a character (in NFC; may be empty) is a letter, a digit, an underscore or a mark on the letter before it.';
+
 -- An e-mail address has a letter before its @, and is left as it is. The elements are read once, however often the prompt names them.
 create function keyframe_private.read_mentions(prompt text, known uuid[], owner uuid, out ids uuid[], out plain text)
 language plpgsql stable set search_path = '' as $$
@@ -19,21 +30,22 @@ declare
   named record;
 begin
   ids := '{}';
-  select jsonb_object_agg(lower(e.name), jsonb_build_object('id', e.id, 'name', e.name) order by k.place desc), array_agg(distinct char_length(e.name))
+  select jsonb_object_agg(lower(n.name), jsonb_build_object('id', e.id, 'name', e.name) order by k.place desc), array_agg(distinct char_length(n.name))
   into elements, lengths
   from unnest(known) with ordinality k (id, place)
-  join keyframe.elements e on e.id = k.id and e.owner_id = read_mentions.owner;
-  foreach part in array string_to_array(prompt, '@') loop
+  join keyframe.elements e on e.id = k.id and e.owner_id = read_mentions.owner
+  cross join lateral (select normalize(e.name) as name) n;
+  foreach part in array string_to_array(normalize(prompt), '@') loop
     if plain is null then
       plain := part;
       continue;
-    elsif right(plain, 1) ~ '[[:alnum:]_]' or part !~ '^\S' then
+    elsif keyframe_private.continues_a_name(right(plain, 1)) or part !~ '^\S' then
       plain := plain || '@' || part;
       continue;
     end if;
     select elements -> lower(left(part, l.length)) as element, l.length into named
     from unnest(lengths) l (length)
-    where elements ? lower(left(part, l.length)) and substr(part, l.length + 1, 1) !~ '[[:alnum:]_]'
+    where elements ? lower(left(part, l.length)) and not keyframe_private.continues_a_name(substr(part, l.length + 1, 1))
     order by l.length desc limit 1;
     if not found then
       perform keyframe_private.raise_error('invalid_request', format(

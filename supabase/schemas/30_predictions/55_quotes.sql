@@ -70,7 +70,8 @@ begin
   select q.* into quote from keyframe_private.quotes q
   where q.id = quote_id and q.owner_id = auth.uid() and q.client_id is not distinct from auth.jwt() ->> 'client_id'
     and (q.expires_at > now() or q.expires_at > now() - interval '23 hours' and exists ( -- the key is kept longer
-      select from keyframe_private.idempotency_keys k where k.owner_id = q.owner_id and k.key = start_key));
+      select from keyframe_private.idempotency_keys k
+      where k.owner_id = q.owner_id and k.client_id is not distinct from q.client_id and k.key = start_key));
   perform keyframe_private.raise_if(not found, 'not_found',
     'There is no such quote of yours, or it has expired: a quote holds for ten minutes, for the user and the app that asked for it. Ask for an estimate with a new one.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',

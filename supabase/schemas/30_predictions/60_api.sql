@@ -83,7 +83,7 @@ begin
   return json_build_object(
     'prediction', coalesce(predictions -> 0, keyframe_private.prediction_json(started)),
     'predictions', case when start_prediction.count is not null then predictions end,
-    'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+    'replayed', request.replayed, 'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
@@ -307,6 +307,7 @@ begin
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;
+  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
   return json_build_object(
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')
@@ -316,4 +317,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page.';
+comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page. Costs one token more for each 25.';

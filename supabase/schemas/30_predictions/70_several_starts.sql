@@ -152,9 +152,11 @@ begin
     perform keyframe_private.raise_if(refusals.shots is not null, refusals.first ->> 'code', format(
       'Nothing was started, because of shot %s. The first of them: %s', refusals.shots, refusals.first ->> 'message'));
     request.answer := keyframe_private.start_all(starts, priced.cost, request.resource_id);
+  else
+    request.rate := keyframe_private.take_more(request.rate, jsonb_array_length(request.answer), keyframe_private.projects_per_token());
   end if;
   return json_build_object('predictions', keyframe_private.started_json(request.answer), 'replayed', request.replayed,
-    'rate', keyframe_private.rate_state('generate'));
+    'rate', coalesce(request.rate, keyframe_private.rate_state('generate')));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);

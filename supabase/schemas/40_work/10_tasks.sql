@@ -30,7 +30,7 @@ end $$;
 comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
   if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
     if not has_output then
@@ -78,9 +78,10 @@ returns void language plpgsql volatile security definer set search_path = '' set
 declare
   held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
-  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, code);
+  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1),
+    held.failures + case when keyframe_private.is_lock_wait(code) then 0 else 1 end, code);
 end $$;
-comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure.';
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. What somebody holds has not failed.';
 
 -- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
@@ -104,9 +105,11 @@ begin
   select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
   for update;
   if not found then
+    -- An earlier submit, whose result came after the next one was added, adds none: that one may be under way.
     if not exists (
       select from keyframe_private.provider_submits s
-      where s.prediction_id = row_now.id and s.submitted_at is null and s.ended_at is null) then
+      where s.prediction_id = row_now.id
+        and (s.submitted_at is null and s.ended_at is null or s.id = held.submit_id and s.attempt < row_now.attempt)) then
       perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
     perform keyframe_private.finish_work(held);
@@ -167,7 +170,7 @@ comment on function keyframe_worker.admit_predictions is 'Gives the free slots o
 
 -- Reads without a lock. A callback since the last poll makes one needless for now.
 create function keyframe_private.task_of(held keyframe_private.work, poll_after interval, at timestamptz)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+returns jsonb language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 declare
   details jsonb := '{}';
   updated timestamptz;
@@ -179,7 +182,7 @@ begin
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
     if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
-    elsif held.kind = 'poll' and held.failures = 0 and updated > at - poll_after then
+    elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
       return null;
     end if;
@@ -207,11 +210,11 @@ create function keyframe_worker.claim_tasks(
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  queues constant text[] := array['copy', 'ask'];
+  queues constant keyframe_private.work_queue[] := '{copy,ask}';
   may_be_due constant boolean := keyframe_private.wait_for_due('generate', queues, wait_ms);
   poll_after constant interval := coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval());
   at timestamptz;
-  one text;
+  one keyframe_private.work_queue;
   found_work record;
   held keyframe_private.work;
   task jsonb;
@@ -225,8 +228,8 @@ begin
   if max_rows > 0 and may_be_due then
     foreach one in array queues loop
       select l.* into found_work from keyframe_private.lease_work(one, worker, make_interval(secs => lease_seconds), max_rows, at,
-        coalesce(cursors #>> array[one, '0'], ''), coalesce((cursors #>> array[one, '1'])::uuid, '00000000-0000-0000-0000-000000000000')) l;
-      cursors := cursors || jsonb_build_object(one, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
+        coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000')) l;
+      cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane));
       is_more := is_more or found_work.is_cut or cardinality(found_work.leased) > 0;
       foreach held in array found_work.leased loop
         task := keyframe_private.task_of(held, poll_after, at);

@@ -39,22 +39,25 @@ begin
   if (select s.spending_stopped from keyframe_private.settings s) is not false then
     return;
   end if;
-  perform keyframe_private.add_work('ask', 'admit', w.owner, w.owner, 'admit')
+  perform keyframe_private.add_work('ask', 'admit', a.owner, a.owner, 'admit')
   from (
-    select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
-    union
-    select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
-    limit max_owners) w (owner)
-  where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit');
+    select w.owner
+    from (
+      select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+      union
+      select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)) w (owner)
+    where keyframe_private.free_slots(w.owner) > 0 and not keyframe_private.has_work(w.owner, 'admit')
+    limit max_owners) a;
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
-returns void language plpgsql volatile set search_path = '' as $$
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  as $$
 begin
   perform keyframe_private.add_work(
-    case p.status when 'storing' then 'copy' else 'ask' end, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
+    case p.status when 'storing' then 'copy' else 'ask' end::keyframe_private.work_queue, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
     p.id, p.owner_id, case p.status when 'queued' then p.model when 'storing' then 'store' else 'poll' end, submit_id => (
       select s.id from keyframe_private.provider_submits s
       where s.prediction_id = p.id and s.ended_at is null
@@ -63,7 +66,8 @@ begin
   from (
     select o.* from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (
-      select from keyframe_private.work w where w.subject = o.id and w.queue <> 'deliver')
+      select from keyframe_private.work w
+      where w.subject = o.id and w.kind = any ('{submit,poll,store,expire}') and w.queue <> 'deliver')
     limit max_rows) p;
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';

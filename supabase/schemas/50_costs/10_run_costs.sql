@@ -281,7 +281,10 @@ begin
     where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
     order by m.model <> new.model limit 1;
   end if;
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_micros := case when billed in ('yes', 'unknown') then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  if billed = 'unknown' and new.cost_micros > 0 then
+    new.cost_micros := null; -- but what the provider counted as nothing costs nothing
+  end if;
   if billed = 'no' then
     new.cost_state := 'released';
   elsif new.cost_micros is not null then

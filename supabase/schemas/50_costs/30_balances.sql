@@ -17,7 +17,7 @@ create table keyframe_private.credits (
   constraint key_opening_is_that_of_the_first_adjustment check (key <> 'opening' or kind = 'adjustment' and micros > 0),
   constraint note_has_at_most_500_characters check (char_length(note) <= 500)
 );
-comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one.';
+comment on table keyframe_private.credits is 'What was added to balances and taken from them, kept for good. An owner with a row is prepaid. Rows are only inserted: an adjustment corrects one. The note alone may be removed.';
 comment on column keyframe_private.credits.owner_id is 'The user, also when the account is deleted.';
 comment on column keyframe_private.credits.micros is 'In micro-dollars; negative for a refund or an expiry.';
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
@@ -113,6 +113,13 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.require_balance is 'Admits what a submit can cost its owner, or raises balance_exhausted or price_unknown.';
+
+create function keyframe_private.refuse_moved()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_not_moved(new.owner_id);
+  return new;
+end $$;
 
 -- Not what is held or unknown: if that were taken off too, its release would be a gift. Two first credits at once: the key decides.
 create function keyframe_private.open_balance()

@@ -179,7 +179,7 @@ returns text language sql stable security definer set search_path = '' as $$
 $$;
 comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
-create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
+create function keyframe_private.replace_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
@@ -195,7 +195,7 @@ begin
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end $$;
-comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
+comment on function keyframe_private.replace_webhook_secret is 'Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). Three are live at most: a fourth ends the oldest.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
@@ -211,7 +211,7 @@ begin
   perform keyframe_private.raise_if(overlap_hours is null or overlap_hours not between 0 and 72, 'invalid_request',
     'overlapHours must be from 0 to 72.');
   if not request.replayed then
-    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
+    perform keyframe_private.replace_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
   end if;
   -- The secret that this rotation made, which may no longer be the current one.
   select v.decrypted_secret into secret

@@ -11,33 +11,32 @@ end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
 -- By the row: for a table of the changed rows Postgres would plan anew each time, which took as long as the event itself.
-create function keyframe_private.add_delivery_work(delivery keyframe.webhook_deliveries)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  select 'deliver', 'deliver', delivery.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
-    case when delivery.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state,
-    delivery.next_attempt_at
-  from keyframe.webhook_endpoints e where e.id = delivery.endpoint_id;
-  perform keyframe_private.kick_unless_running('deliver');
-end $$;
-comment on function keyframe_private.add_delivery_work is 'Adds the work of sending a delivery, and kicks deliver.';
-
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.add_delivery_work(new);
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', new.id, coalesce(e.owner_id, e.id), e.id, keyframe_private.resource_of(e),
+    case when new.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, new.next_attempt_at
+  from keyframe.webhook_endpoints e where e.id = new.endpoint_id;
+  perform keyframe_private.kick_unless_running('deliver');
   return null;
 end $$;
 
 -- A claim drops the work of a disabled endpoint. Its deliveries come back in parts: there may be a million.
+create function keyframe_private.add_resume(endpoint keyframe.webhook_endpoints)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(endpoint.owner_id, endpoint.id), endpoint.id,
+    keyframe_private.resource_of(endpoint), 'ready', clock_timestamp());
+  perform keyframe_private.kick_unless_running('deliver');
+end $$;
+comment on function keyframe_private.add_resume is 'Adds the work that adds the work of all pending deliveries of an endpoint.';
+
 create function keyframe_private.resume_endpoint()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
-  values ('deliver', 'resume', '00000000-0000-0000-0000-000000000000', coalesce(new.owner_id, new.id), new.id,
-    keyframe_private.resource_of(new), 'ready', clock_timestamp());
-  perform keyframe_private.kick_unless_running('deliver');
+  perform keyframe_private.add_resume(new);
   return null;
 end $$;
 
@@ -45,21 +44,21 @@ create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 1000;
-  part constant keyframe.webhook_deliveries[] := array(
-    select d from keyframe.webhook_deliveries d
-    where d.id = any (array(
-      select p.id from keyframe.webhook_deliveries p
-      where p.endpoint_id = held.lane and p.status = 'pending' and p.id > held.subject order by p.id limit most))
-    order by d.id);
+  part constant uuid[] := array(
+    select d.id from keyframe.webhook_deliveries d
+    where d.endpoint_id = held.lane and d.status = 'pending' and d.id > held.subject order by d.id limit most);
 begin
-  perform keyframe_private.add_delivery_work(d) from unnest(part) d;
+  insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+  select 'deliver', 'deliver', d.id, held.owner_id, held.lane, held.resource,
+    case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
+  from keyframe.webhook_deliveries d where d.id = any (part) order by d.next_attempt_at, d.id;
   if cardinality(part) = most then
-    update keyframe_private.work w set subject = part[most].id, state = 'ready', worker = null, lease_token = null where w.id = held.id;
+    update keyframe_private.work w set subject = part[most], state = 'ready', worker = null, lease_token = null where w.id = held.id;
   else
     delete from keyframe_private.work w where w.id = held.id;
   end if;
 end $$;
-comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint that was enabled again.';
+comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
 -- Under the lock of the lane, so that its limit holds for any number of workers. Of a quick endpoint a worker gets four times as many as may be
 -- open, because a call takes as long as a few requests; not beside another worker, because nobody knows how many of them that one has open.

@@ -204,14 +204,12 @@ create function keyframe.list_webhook_deliveries(
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  listed jsonb;
+  page keyframe.webhook_deliveries[];
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_endpoint(endpoint_id);
   -- Walks the index once for each status and event type, a page each: few among a million are found as quickly as many.
-  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc),
-    '[]') into listed
-  from (
+  page := array(
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
       else array[list_webhook_deliveries.status] end) as wanted (status)
@@ -225,14 +223,15 @@ begin
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
-    limit least(max_rows, 101)
-  ) l;
-  return jsonb_build_object('deliveries', listed, 'rate', rate);
+    limit least(max_rows, 101));
+  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
+  return jsonb_build_object('rate', rate, 'deliveries', (
+    select coalesce(jsonb_agg(keyframe_private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') from unnest(page) d));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id).';
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first. The next page follows (before_created_at, before_id). Costs one token more for each 25.';
 
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$

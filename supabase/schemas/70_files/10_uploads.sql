@@ -32,12 +32,14 @@ begin
   if request_hash is not null then
     -- None when no reservation is open: the key is new, or an equal request has set the hash already.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
-    where k.owner_id = auth.uid() and k.key = idempotency_key and k.request_hash is null
+    where k.owner_id = auth.uid() and k.client_id is not distinct from auth.jwt() ->> 'client_id' and k.key = idempotency_key
+      and k.request_hash is null
     returning k.resource_id into file;
   end if;
   if file is null then
     select r.resource_id, r.replayed into file, replayed
-      from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
+      from keyframe_private.reserve_idempotency_key(
+        idempotency_key, admit_upload.request_hash, replay_class => null) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;

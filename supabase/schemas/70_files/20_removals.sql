@@ -44,6 +44,23 @@ begin
 end $$;
 comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
 
+create function keyframe_private.require_may_remove(paths text[])
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if not keyframe_private.client_may('manage')
+    and exists (select from unnest(paths) i (path) where not keyframe_private.is_reference_used(i.path)) then
+    perform keyframe_private.require_client_may('manage');
+  end if;
+end $$;
+comment on function keyframe_private.require_may_remove is 'After a change: raises client_not_allowed if nothing uses one of these images any more, so that its file is deleted, and the caller is a client that may not delete.';
+
+create function keyframe_private.require_may_remove_reference()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.require_may_remove(array[old.reference_image_path]);
+  return null;
+end $$;
+
 create function keyframe_private.remove_partial_output(prediction uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 declare

@@ -61,7 +61,7 @@ begin
     end if;
     begin
       execute work using rows[first : first + size - 1];
-      delete from keyframe_private.unpruned u where u.subject = any (subjects[first : first + size - 1]);
+      delete from keyframe_private.unpruned u where u.subject = any (array(select unnest(subjects[first : first + size - 1])));
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
@@ -190,15 +190,13 @@ end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries(max_rows integer default 10000)
-returns void language plpgsql volatile security definer set search_path = '' as $$
+create function keyframe_private.add_lost_deliveries()
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
 begin
-  perform keyframe_private.add_delivery_work(l.delivery) from (
-    select d as delivery from keyframe.webhook_endpoints e
-    join keyframe.webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
-    where e.enabled and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id)
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.lane = e.id and w.kind = 'resume')
-    order by d.id limit max_rows) l;
+  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  where e.enabled and exists (
+    select from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
 end $$;
 comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';

@@ -2,12 +2,12 @@
 
 -- What a worker could take now, counted up to 10,000.
 create function keyframe_private.due_work()
-returns setof keyframe_private.work language sql stable set search_path = '' as $$
-  (select w.* from keyframe_private.work w where w.state = 'ready' order by w.queue, w.resource, w.lane, w.id limit 10000)
-  union all
-  select s.* from unnest('{ask,copy,deliver}'::text[]) q
+returns setof keyframe_private.work language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
+  select d.* from unnest(enum_range(null::keyframe_private.work_queue)) q
   cross join lateral (
-    select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000) s
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'ready' order by w.resource, w.lane, w.id limit 10000)
+    union all
+    (select w.* from keyframe_private.work w where w.queue = q and w.state = 'scheduled' and w.due_at <= now() order by w.due_at limit 1000)) d
 $$;
 comment on function keyframe_private.due_work is 'Work that is due and that no worker has.';
 
@@ -16,9 +16,9 @@ returns jsonb language sql stable set search_path = '' as $$
   select to_jsonb(a) || to_jsonb(d) || to_jsonb(w) || jsonb_build_object(
     'retrying', (
       select count(*) from (
-        select from keyframe_private.work r where r.queue in ('ask', 'copy') and r.state = 'scheduled' and r.failures > 0 limit 10000) r),
+        select from keyframe_private.work r where r.queue <> 'deliver' and r.failures > 0 and r.state = 'scheduled' limit 10000) r),
     'runsToCancel', (
-      select count(*) from (select from keyframe_private.work c where c.queue = 'ask' and c.kind = 'cancel' limit 10000) c),
+      select count(*) from (select from keyframe_private.work c where c.queue <> 'deliver' and c.kind = 'cancel' limit 10000) c),
     'largest', (
       select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
       from (
@@ -71,33 +71,34 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due.';
 
--- Work that the database could not record several times in a row, and rows that pruning cannot delete.
+-- Whose last error has an SQLSTATE, not a code of ours.
 create function keyframe_private.aside_figures()
 returns jsonb language sql stable set search_path = '' as $$
-  with failing as (
-    (select w.kind, w.subject::text, w.last_error as code, 'The log of keyframe-generate names the call.' as reason, w.failures, null::timestamptz as since
+  with failing as materialized (
+    (select w.kind, w.subject::text, w.last_error as code, null as reason, w.failures
      from keyframe_private.work w
-     where w.queue in ('ask', 'copy') and w.failures >= 3 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
+     where w.queue <> 'deliver' and w.failures > 2 and w.last_error ~ '^[0-9A-Z]{5}$' limit 10000)
     union all
-    (select 'prune', u.subject, u.code, u.reason, u.failures, u.since
+    (select 'prune', u.subject, u.code, u.reason, u.failures
      from keyframe_private.unpruned u where u.next_try_at > now() - interval '1 minute' limit 10000)
   )
   select jsonb_build_object(
     'count', (select count(*) from failing),
     'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select f.kind, count(*) from failing f group by f.kind) k),
-    'oldest', (
-      select jsonb_build_object('kind', f.kind, 'subject', f.subject, 'code', f.code, 'reason', f.reason, 'failures', f.failures,
-        'seconds', keyframe_private.seconds_since(f.since))
-      from failing f order by f.failures desc limit 1))
+    'worst', (select to_jsonb(f) from failing f order by f.failures desc, f.subject limit 1))
 $$;
-comment on function keyframe_private.aside_figures is 'Rows that fail, for health and metrics.';
+comment on function keyframe_private.aside_figures is 'Work of generate that the database has refused three times in a row or more, and rows that pruning cannot delete.';
 
--- Pending deliveries, counted up to 10,000.
+-- Pending deliveries, counted up to 10,000, from the indexes of the queue.
 create function keyframe_private.delivery_figures()
-returns jsonb language sql stable set search_path = '' as $$
+returns jsonb language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
   with counted as materialized (
     select w.lane, (array_agg(e.owner_id))[1] as owner_id, count(*) as pending
-    from (select o.lane from keyframe_private.work o where o.queue = 'deliver' limit 10000) w
+    from (
+      (select r.lane from keyframe_private.work r where r.queue = 'deliver' and r.state = 'ready' limit 10000)
+      union all (select s.lane from keyframe_private.work s where s.queue = 'deliver' and s.state = 'scheduled' limit 10000)
+      union all (select l.lane from keyframe_private.work l where l.queue = 'deliver' and l.state = 'leased' limit 10000)
+      limit 10000) w
     join keyframe.webhook_endpoints e on e.id = w.lane and e.enabled
     group by w.lane
   )

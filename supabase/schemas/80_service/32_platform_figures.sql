@@ -66,7 +66,7 @@ returns jsonb language sql stable set search_path = '' as $$
   with leased as materialized (
     select case w.queue when 'deliver' then 'deliver' else 'generate' end as name, w.queue, w.worker, w.resource,
       w.due_at < now() + case w.queue when 'deliver' then interval '27 seconds' else interval '80 seconds' end as is_slow
-    from keyframe_private.work w where w.queue = any ('{ask,copy,deliver}') and w.state = 'leased'
+    from keyframe_private.work w where w.queue = any (enum_range(null::keyframe_private.work_queue)) and w.state = 'leased'
   )
   select jsonb_object_agg(f.name, jsonb_build_object(
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),

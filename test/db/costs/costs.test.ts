@@ -5,6 +5,7 @@ import {
   claim,
   complete,
   makeDue,
+  makeSearchesDue,
   providerSays,
   readRow,
   retryLater,
@@ -13,7 +14,15 @@ import {
 import { providerState } from "../../../shared/replicate/provider-prediction.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { addWorld, useWorld, type Row, seedPrediction, seedSubmit } from "../../support/database/predictions.ts";
+import {
+  addWorld,
+  columnsIn,
+  outputPathOf,
+  useWorld,
+  type Row,
+  seedPrediction,
+  seedSubmit,
+} from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
 import { addReference, start } from "../../support/database/user.ts";
@@ -25,7 +34,7 @@ const world = useWorld(db);
 beforeEach(async () => {
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets, keyframe_private.work",
   );
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
@@ -124,6 +133,42 @@ describe("what a prediction costs", () => {
     expect(await costOf(id)).toEqual(expected);
   });
 
+  test.each([
+    [0, undefined, cost("settled", 0)],
+    [0, "content_rejected" as const, cost("settled", 0)],
+    [1, "content_rejected" as const, cost("unknown", null, FRAME)],
+  ])(
+    "its run fails, and the provider counted %d images (%s) → settled if that costs nothing",
+    async (count, failure, expected) => {
+      const { id } = await submitted();
+      const said = { status: "failed", metrics: { image_output_count: count } };
+      await providerSays(db.sql, {
+        id,
+        run: "run-1",
+        ...said,
+        ...(failure ? { failure, error: "It was flagged." } : {}),
+      });
+      expect(await costOf(id)).toEqual(expected);
+    },
+  );
+
+  test("inserted by an administrator as ended long ago, and its account deleted → never held, settled or counted", async () => {
+    await budget(0);
+    for (const status of ["succeeded", "failed", "canceled"] as const) {
+      const id = crypto.randomUUID();
+      const ended = {
+        id,
+        project_id: world.project,
+        step: "first-frame",
+        ...columnsIn(status, "first-frame", outputPathOf(id, world)),
+      };
+      await db.sql`insert into keyframe.predictions ${db.sql(ended)}`;
+      expect(await submitsOf(db.sql, id)).toEqual([]);
+    }
+    await db.sql`delete from auth.users where id = ${world.owner}`;
+    expect(await db.sql`select from keyframe_private.costs`).toHaveLength(0);
+  });
+
   test("cancelled before a worker takes it → released", async () => {
     const { prediction } = await start(db, world);
     await db.sql`select keyframe_private.mark_canceled(${prediction.id})`;
@@ -160,7 +205,7 @@ describe("what a prediction costs", () => {
       expect(held).toMatchObject({ state: "held" });
       const [task] = await claim(db.sql);
       await db.sql`
-      select keyframe_worker.complete_prediction(${prediction.id}, ${task?.lease_token ?? null},
+      select keyframe_worker.complete_prediction(${Number(task?.work_id)}, ${task?.lease_token ?? null},
         ${`${world.owner}/${world.project}/${prediction.id}.mp4`}, 'video/mp4', 10, ${"a".repeat(64)}, 1280, 720, ${seconds}, false)`;
       expect(await costOf(prediction.id)).toEqual(cost("settled", share * (held?.atMostMicros ?? 0)));
     },
@@ -274,6 +319,8 @@ describe("budgets", () => {
     expect(await claim(db.sql)).toMatchObject([{ id, attempt: 2, search_attempt: 1 }]);
     expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
     await makeDue(db.sql, id);
+    await claim(db.sql); // it fails; the search for the second submit waits until its lease is over
+    await makeSearchesDue(db.sql);
     expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["search", "search"]);
     expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
     expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });

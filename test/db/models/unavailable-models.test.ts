@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { claim, complete, readRow, submitsOf } from "../../support/database/calls.ts";
+import { callWorker, claim, complete, readRow, submitsOf, type Task } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
@@ -9,9 +9,20 @@ import { start, type Wanted } from "../../support/database/user.ts";
 const db = useDatabase();
 const world = useWorld(db);
 beforeEach(async () => {
-  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices");
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices, keyframe_private.work",
+  );
   await addModels();
 });
+
+/** The answer of the database when the provider has refused the model of a submit. */
+async function refuseModel(task: Task | undefined, message = "No."): Promise<string> {
+  if (!task) throw new Error("There is no submit.");
+  const { work_id, lease_token, id, attempt } = task;
+  const refused = { work_id, lease_token, prediction_id: id, message, attempt_without_run: attempt };
+  return await callWorker(db.sql, "record_model_refused", refused);
+}
 
 /** Four models of the step first-frame: the default, and those after it. Only test/seed takes a seed. */
 async function addModels(): Promise<void> {
@@ -101,7 +112,7 @@ describe("a model whose price is known is replaced by one that costs no more for
     await addPrice("seed", 0.04);
     const { id } = await startFrame();
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', 1)`;
+    await refuseModel(task);
     expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
   });
 });
@@ -121,10 +132,9 @@ describe("a submit whose model the provider refused as unknown", () => {
   async function refuse(wanted: Wanted = {}) {
     const { id } = await startFrame(wanted);
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    const [row] = await db.sql`
-      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'It said: not found', 1) as answer`;
+    const answer = await refuseModel(task, "It said: not found");
     expect((await submitsOf(db.sql, id))[0]).toMatchObject({ outcome: "no_run", cost_state: "released" });
-    return { id, answer: row?.answer, row: await readRow(db.sql, id) };
+    return { id, answer, row: await readRow(db.sql, id) };
   }
 
   test("→ the model is unavailable from now on; the prediction is submitted at once with the next that takes its input", async () => {
@@ -143,7 +153,7 @@ describe("a submit whose model the provider refused as unknown", () => {
   test("and by the next one too → the one after it, with the model that was meant first", async () => {
     const { id } = await refuse();
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', ${task?.attempt ?? null})`;
+    await refuseModel(task);
     expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
   });
 
@@ -166,21 +176,17 @@ describe("a submit whose model the provider refused as unknown", () => {
   test("while an administrator holds the model's row → moved all the same", async () => {
     const { id } = await startFrame();
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    const holder = await db.sql.reserve();
-    await holder`begin`;
-    await holder`update keyframe.models set notes = 'x' where model = 'test/default'`;
-    const [row] = await db.sql`
-      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', 1) as answer`;
-    await holder`rollback`;
-    holder.release();
-    expect(row?.answer).toBe("moved");
+    await db.sql.begin(async (holder) => {
+      await holder`update keyframe.models set notes = 'x' where model = 'test/default'`;
+      expect(await refuseModel(task)).toBe("moved");
+    });
   });
 
   test("with a lease that is not the prediction's → too late, and nothing changes", async () => {
     const { id } = await startFrame();
-    const [row] = await db.sql`
-      select keyframe_worker.record_model_refused(${id}, ${crypto.randomUUID()}, 'No.', 1) as answer`;
-    expect([row?.answer, await refusedAt("test/default")]).toEqual(["too_late", null]);
+    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
+    const answer = await refuseModel(task && { ...task, lease_token: crypto.randomUUID() });
+    expect([answer, await refusedAt("test/default")]).toEqual(["too_late", null]);
   });
 });
 

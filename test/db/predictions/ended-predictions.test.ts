@@ -35,7 +35,6 @@ test.each(STATUSES.filter(isOver))(
       "created_at = now() - interval '1 day'",
       "completed_at = now() + interval '1 day'",
       "attempt = 2",
-      "failures = 3",
       "progress = 0.5",
       "provider_prediction_id = 'run-of-another'",
       ...(status === "failed"

@@ -222,12 +222,7 @@ test("an app's grants let users insert every column → still no row that has be
   const begun = [
     { ...columnsIn("succeeded", "first-frame", outputPathOf(theirs, other)) },
     { ...columnsIn("storing"), provider_output_url: "https://replicate.delivery/theirs.png" },
-    {
-      ...columnsIn("queued"),
-      provider_output_url: "https://replicate.delivery/theirs.png",
-      lease_token: null,
-      attempt: 0,
-    },
+    { ...columnsIn("queued"), provider_output_url: "https://replicate.delivery/theirs.png", attempt: 0 },
   ];
   for (const columns of begun) {
     await rolledBack(db.sql, async (sql) => {

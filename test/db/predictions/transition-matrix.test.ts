@@ -1,6 +1,6 @@
 import type { TransactionSql } from "postgres";
 import { describe, expect, test } from "vitest";
-import { claim, complete, fail, pollLater, providerSays, retryLater } from "../../support/database/calls.ts";
+import { begin, claim, claimOnly, complete, fail, providerSays, retryLater } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import {
   useWorld,
@@ -22,15 +22,11 @@ type Attempt = (sql: TransactionSql, seeded: Seeded & { lease: string }, world: 
 type Over = "succeeded" | "failed" | "canceled";
 type Active = Exclude<Status, Over>;
 
-const asService =
-  (attempt: Attempt): Attempt =>
-  async (sql, seeded, world) => {
-    await sql`set local role service_role`;
-    return await attempt(sql, seeded, world);
-  };
 /** The provider says something about the run the prediction follows; about a new run when it follows none. */
-const says = (status: string) =>
-  asService((sql, { id, run }) => providerSays(sql, { id, run: run ?? "run-new", status }));
+const says =
+  (status: string): Attempt =>
+  (sql, { id, run }) =>
+    providerSays(sql, { id, run: run ?? "run-new", status });
 
 const cancel: Attempt = async (sql, { id }, { owner, project }) => {
   await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner, role: "authenticated" })}, true)`;
@@ -38,10 +34,11 @@ const cancel: Attempt = async (sql, { id }, { owner, project }) => {
   const [row] = await sql`select keyframe.cancel_prediction(${project}, ${id}) as answer`;
   return row?.answer.prediction?.status ?? row?.answer.message;
 };
-const overdue: Attempt = async (sql, { id }) => {
+const overdue: Attempt = async (sql, { id }, { owner }) => {
   await sql`update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${id}`;
-  const [row] = await sql`select keyframe_private.fail_overdue() as answer`;
-  return row?.answer;
+  await sql`select keyframe_private.add_work('ask', 'expire', ${id}, ${owner}, 'expire')`;
+  const expire = (await claimOnly(sql)).find(({ task }) => task === "expire");
+  return expire && (await begin(sql, expire));
 };
 
 /** In each status that is not an end: the same answer, and it stays or becomes this one. */
@@ -61,8 +58,8 @@ const runFailed = { ...active("recorded", "failed"), storing: stays.storing, ...
 
 /** The specification: what each function answers in each status, and what the status is then. */
 const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
-  claim_predictions: [
-    asService(async (sql, { id }) => (await claim(sql)).find((task) => task.id === id)?.task ?? "nothing"),
+  claim_tasks: [
+    async (sql, { id }) => (await claim(sql)).find((task) => task.id === id)?.task ?? "nothing",
     { ...active("poll"), queued: ["submit", "queued"], storing: ["store", "storing"], ...ended("nothing") },
   ],
   "record_provider_state: starting": [says("starting"), { ...stays, queued: ["recorded", "starting"] }],
@@ -76,34 +73,26 @@ const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
   ],
   "record_provider_state: failed": [says("failed"), runFailed],
   "record_provider_state: failed, the images could not be read": [
-    asService((sql, { id, run }) =>
+    (sql, { id, run }) =>
       providerSays(sql, { id, run: run ?? "run-new", status: "failed", failure: "input_unreachable" }),
-    ),
     { ...active("recorded", "queued"), storing: stays.storing, ...ended() },
   ],
   "record_provider_state: canceled": [says("canceled"), runFailed],
   "record_provider_state: aborted": [says("aborted"), runFailed],
   complete_prediction: [
-    asService((sql, { id, lease }) => complete(sql, id, lease)),
+    (sql, { id, lease }) => complete(sql, id, lease),
     { ...active(false), storing: [true, "succeeded"], ...ended(false) },
   ],
-  fail_prediction: [
-    asService((sql, { id, lease }) => fail(sql, id, lease)),
-    { ...active(true, "failed"), ...ended(false) },
-  ],
+  fail_prediction: [(sql, { id, lease }) => fail(sql, id, lease), { ...active(true, "failed"), ...ended(false) }],
   retry_prediction_later: [
-    asService((sql, { id, lease }) => retryLater(sql, id, lease)),
+    (sql, { id, lease }) => retryLater(sql, id, lease),
     { ...active("later"), ...ended("too_late") },
-  ],
-  poll_prediction_later: [
-    asService((sql, { id, lease }) => pollLater(sql, id, lease)),
-    { ...active(true), ...ended(false) },
   ],
   cancel_prediction: [
     cancel,
     { ...active("canceled", "canceled"), ...ended("generation_ended"), canceled: ["canceled", "canceled"] },
   ],
-  fail_overdue: [overdue, { ...active(1, "failed"), ...ended(0) }],
+  expire_prediction: [overdue, { ...active(null, "failed"), ...ended(null) }],
 };
 
 /** Forward, storing before succeeded, no way out of an end; back only to be submitted again. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { claim, complete, fail, providerSays, readRow } from "../../support/database/calls.ts";
+import { claim, complete, fail, makeDue, providerSays, readRow } from "../../support/database/calls.ts";
 import { addProject, addWorld, type World } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import { start } from "../../support/database/user.ts";
@@ -96,6 +96,8 @@ describe("an administrator inserts a prediction with an id", () => {
     const { id } = await store();
     await db.sql`select keyframe_private.mark_canceled(${id})`;
     await remove(id);
+    await makeDue(db.sql, id);
+    await claim(db.sql); // nobody writes its output any longer
     await db.sql`delete from keyframe_private.provider_submits`;
     expect(await refusalOf(insert(id))).toMatchObject(REFUSED);
     await db.sql`delete from keyframe_private.file_removals`;

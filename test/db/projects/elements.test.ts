@@ -263,6 +263,48 @@ describe("a start", () => {
     );
   });
 
+  test("an accent, composed or not, in a name and in its prompt → that element, never the one whose name has no accent", async () => {
+    const names = ["Jose", "Jose\u0301", "क", "Re"];
+    const ids = [];
+    for (const name of names) ids.push((await add(name)).id);
+    await cast(...ids);
+    for (const prompt of ["@Jos\u00e9 waits", "@JOSE\u0301 waits", "@jose\u0301's boat", "In fog @Jos\u00e9"])
+      expect(namesIn(await begin({ prompt }))).toEqual(["Jose\u0301"]);
+    expect(namesIn(await begin({ prompt: "@Jose waits" }))).toEqual(["Jose"]);
+    // Marks that no letter has in it: the name goes on, and is no element's.
+    for (const prompt of ["@Rex\u0302 waits", "@Re\u0323\u0302 waits", "@क् waits", "@Jose\u0301\u0323 waits"])
+      expect(await refused({ prompt })).toContain("The @ at character 1 of the prompt names no element");
+    // The letter before an @ may have a mark: an address, which is left as it is.
+    expect(namesIn(await begin({ prompt: "Mail Rex\u0302@Jose.example" }))).toEqual(names);
+  });
+
+  test("two names that are the same but for how an accent is written → the first of the cast", async () => {
+    const [composed, decomposed] = [await add("Ren\u00e9e"), await add("Rene\u0301e")];
+    for (const order of [
+      [composed, decomposed],
+      [decomposed, composed],
+    ]) {
+      await cast(...order.map(({ id }) => id));
+      for (const prompt of ["@Ren\u00e9e waits", "@rene\u0301e waits"])
+        expect((await begin({ prompt })).elements?.map(({ elementId }) => elementId)).toEqual([order[0]?.id]);
+    }
+  });
+
+  test("a mark of Unicode after a name that has no letter composed with it → belongs to the name", async () => {
+    // Of the scripts in use today, without those that displays may ignore.
+    const marks = Array.from({ length: 0xffff }, (_, at) => at + 1).filter((point) =>
+      /^(?!\p{Default_Ignorable_Code_Point})\p{M}$/u.test(String.fromCodePoint(point)),
+    );
+    const [row] = await db.sql<{ missed: number[] }[]>`
+      select coalesce(array_agg(i), '{}') as missed from unnest(${marks}::int[]) i where not keyframe_private.continues_a_name(chr(i))`;
+    const missed = (row?.missed ?? []).map((point) => point.toString(16));
+    expect(missed).toEqual([]);
+    const [ends] = await db.sql`
+      select array_agg(c) as some from unnest(array[' ', '.', ',', '''', '!', '…', '–', '»', '।', '、', '。', '(', '/', '-', '']) c
+      where keyframe_private.continues_a_name(c)`;
+    expect(ends?.some).toBeNull();
+  });
+
   test("without a cast → an @ in a prompt is a letter as any other", async () => {
     expect(await begin({ prompt: "A sign: @harbour" })).toMatchObject({ prompt: "A sign: @harbour" });
   });

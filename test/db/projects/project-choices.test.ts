@@ -156,7 +156,7 @@ describe("a reference image of a project", () => {
     const nameOf = (path: string) => path.slice("projects/".length);
     await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', ${nameOf(queued)})`;
     await db.sql`
-      insert into keyframe_private.file_removals (bucket, name, lease_token) values ('projects', ${nameOf(leased)}, gen_random_uuid())`;
+      insert into keyframe_private.file_removals (bucket, name, removed_by) values ('projects', ${nameOf(leased)}, 1)`;
     await change({ reference_image_path: queued });
     expect(await removals()).not.toContain(queued);
     expect(await codeOf(change({ reference_image_path: leased }))).toBe("not_found");

@@ -60,7 +60,7 @@ test("a ban that is over → the user's again", async () => {
 
 test.each<[string, string, Record<string, unknown>]>([
   ["itself", "act_as", {}],
-  ["a function of another schema", "keyframe_worker.claim_predictions", {}],
+  ["a function of another schema", "keyframe_worker.claim_tasks", {}],
   ["SQL in the place of a name", "health(); select 1; --", {}],
   ["an unknown argument", "create_project", { ...PROJECT, owner_id: crypto.randomUUID() }],
   ["SQL in the place of an argument", "create_project", { ...PROJECT, "title => 'x') from x; --": 1 }],

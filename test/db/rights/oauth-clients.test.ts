@@ -12,7 +12,8 @@ import {
   REQUESTS,
   type Scene,
 } from "../../support/database/requests.ts";
-import { sendNext } from "../../support/database/webhooks.ts";
+import { addReference, start } from "../../support/database/user.ts";
+import { call, sendNext } from "../../support/database/webhooks.ts";
 
 // A token of Supabase Auth's OAuth server is a session's with client_id. The running stack: test/security/oauth-clients.test.ts.
 
@@ -137,6 +138,74 @@ test("a client without the right that repeats the request of a session, with its
       expect([name, may, await outcome(repeat)]).toEqual([name, may, "client_not_allowed"]);
     }
   }
+});
+
+test("a client that has used the key of a request before its user's session does → each makes its own, and repeats it", async () => {
+  for (const one of [APP, "another"]) await allow("generate", one);
+  const ask = async (caller: Scene["caller"], letter: string) =>
+    await call<{ prediction: { id: string }; replayed: boolean }>(db, caller, "start_prediction", {
+      ...{ project_id: world.project, step: "first-frame" },
+      ...{ idempotency_key: "shot-1", request_hash: letter.repeat(64) },
+    });
+  const callers = [client(), session(), client("another")];
+  const made = [];
+  for (const [at, caller] of callers.entries()) made.push(await ask(caller, "abc"[at] ?? ""));
+  expect(made.map(({ replayed }) => replayed)).toEqual([false, false, false]);
+  for (const [at, caller] of callers.entries())
+    expect(await ask(caller, "abc"[at] ?? "")).toMatchObject({
+      replayed: true,
+      prediction: { id: made[at]?.prediction.id },
+    });
+});
+
+describe("a client that may generate", () => {
+  const removed = async () => (await db.sql`select from keyframe_private.file_removals`).count;
+  const state = async () => [
+    await removed(),
+    await db.sql`select * from keyframe.element_images order by path`,
+    await db.sql`select reference_image_path from keyframe.projects order by id`,
+  ];
+
+  test("changes the images of an element → those that nothing else uses stay; a client that may manage removes them", async () => {
+    await allow("generate");
+    const [one, two] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+    const { element } = await call<{ element: { id: string } }>(db, session(), "create_element", {
+      ...{ kind: "prop", name: "Boat", image_paths: [one, two] },
+    });
+    const change = (image_paths: string[]) =>
+      call(db, client(), "update_element", { element_id: element.id, image_paths });
+    await change([two, one]);
+    const before = await state();
+    expect([await outcome(change([one])), await outcome(change([]))]).toEqual([
+      "client_not_allowed",
+      "client_not_allowed",
+    ]);
+    expect(await state()).toEqual(before);
+    await start(db, world, { reference: two });
+    await change([one]);
+    await emptyTables(db.sql, "keyframe_private.allowed_clients");
+    await allow("manage");
+    await change([]);
+    const gone = await db.sql`
+      select 'projects/' || name as path from keyframe_private.file_removals where 'projects/' || name in (${one}, ${two})`;
+    expect(gone).toEqual([{ path: one }]);
+  });
+
+  test("takes a project's reference image away → refused if nothing else uses it, by a function and by a table", async () => {
+    await allow("generate");
+    const image = await addReference(db, world.owner);
+    const change = (reference_image_path: string | null) =>
+      call(db, client(), "update_project", { project_id: world.project, changes: { reference_image_path } });
+    await change(image);
+    const before = await state();
+    expect([
+      await outcome(change(null)),
+      await outcome(db.as(client(), (sql) => sql`update keyframe.projects set reference_image_path = null where true`)),
+    ]).toEqual(["client_not_allowed", "client_not_allowed"]);
+    expect(await state()).toEqual(before);
+    await start(db, world, { reference: image });
+    await change(null);
+  });
 });
 
 test("a client_id that is empty, null or no text → client_not_allowed, whatever clients are allowed", async () => {

@@ -1,12 +1,19 @@
 import type postgres from "postgres";
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { addProject, seedSubmit, useWorld, type World } from "../../support/database/predictions.ts";
+import {
+  addProject,
+  seedCopies,
+  seedPrediction,
+  seedSubmit,
+  useWorld,
+  type World,
+} from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { addScene, makeRequest, REQUESTS } from "../../support/database/requests.ts";
 import { start } from "../../support/database/user.ts";
 import { untilSomebodyWaits } from "../../support/database/waiting.ts";
-import { call } from "../../support/database/webhooks.ts";
+import { addEndpoint, call, seedDeliveries } from "../../support/database/webhooks.ts";
 
 // What one owner can take of the database: calls at once, processor time, tokens. Under load, with others who are measured: lab/chaos.
 const db = useDatabase();
@@ -121,7 +128,7 @@ test("an owner's transaction holds all that is theirs → a stranger's request a
 });
 
 describe("what a request costs", () => {
-  const taken = async (name: string, args: Record<string, string | number | boolean | null> = {}, rate = "read") => {
+  const taken = async (name: string, args: Parameters<typeof call>[3] = {}, rate = "read") => {
     await db.sql`delete from keyframe_private.rate_buckets`;
     await call(db, world.owner, name, args).catch(() => undefined);
     const [row] = await db.sql`
@@ -135,6 +142,39 @@ describe("what a request costs", () => {
     expect(await taken("read_film", { film_id: id })).toBe(3);
     expect(await taken("list_projects", { max_rows: 20, with_predictions: true })).toBe(3);
     expect(await taken("list_projects", { max_rows: 20 })).toBe(1);
+  });
+
+  test("a page of films → one token more for each thousand shots", async () => {
+    for (let films = 0; films < 5; films++) await addFilm(500);
+    expect(await taken("list_films", { max_rows: 5 })).toBe(3);
+    expect(await taken("list_films", { max_rows: 1 })).toBe(1);
+  });
+
+  test("a page of predictions or of deliveries → one token more for each 25", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "failed" });
+    await seedCopies(db.sql, id, 60);
+    const predictions = { project_id: world.project };
+    expect(await taken("list_predictions", { ...predictions, max_rows: 101 })).toBe(3);
+    expect(await taken("list_predictions", { ...predictions, max_rows: 21 })).toBe(1);
+    const endpoint = await addEndpoint(db.sql, world.owner);
+    await seedDeliveries(db.sql, endpoint, 60);
+    expect(await taken("list_webhook_deliveries", { endpoint_id: endpoint, max_rows: 101 })).toBe(3);
+  });
+
+  test("a repetition with the same key → a token of read; of a film's start, one more for each ten predictions", async () => {
+    const scene = await addScene(db, world.owner);
+    const key = { idempotency_key: "k", request_hash: "a".repeat(64) };
+    for (const [name, { post, args, takes }] of Object.entries(REQUESTS)) {
+      if (!post || name === "admit_upload") continue; // whose body is read again
+      await db.sql`delete from keyframe_private.idempotency_keys`;
+      const again = () => taken(name, { ...args(scene), ...key });
+      expect([name, await again()]).toEqual([name, 0]);
+      expect([name, await again()]).toEqual([name, 1]);
+      expect([name, await taken(name, { ...args(scene), ...key }, takes)]).toEqual([name, 0]);
+    }
+    await db.sql`delete from keyframe_private.idempotency_keys`;
+    const film = { film_id: (await addFilm(25)).id, step: "first-frame", ...key };
+    expect([await taken("start_film", film), await taken("start_film", film)]).toEqual([0, 3]);
   });
 
   test("usage → a token for each day by project, for each month begun otherwise", async () => {
@@ -336,7 +376,7 @@ describe("a project with more predictions than one request deletes", () => {
     expect(await db.sql`select from keyframe.projects where owner_id = ${world.owner}`).toHaveLength(0);
   });
 
-  test("one of its predictions is held, cannot be deleted, or nor can one project → the others go on; set aside", async () => {
+  test("one of its predictions is held, cannot be deleted, or nor can one project → the others go on; it is left out", async () => {
     await addFrames(1_001, world);
     await remove();
     await db.sql.begin(async (open) => {
@@ -346,8 +386,8 @@ describe("a project with more predictions than one request deletes", () => {
       expect(await left()).toBe(1);
     });
     await addFrames(10, world);
-    const asides = async () => (await db.sql`select subject from keyframe_private.set_aside`).map((row) => row.subject);
-    const letTimePass = () => db.sql`update keyframe_private.set_aside set next_try_at = now() where true`;
+    const leftOut = async () => (await db.sql`select subject from keyframe_private.unpruned`).map((row) => row.subject);
+    const letTimePass = () => db.sql`update keyframe_private.unpruned set next_try_at = now() where true`;
     const [kept] = await db.sql`select id from keyframe.predictions where project_id = ${world.project} limit 1`;
     await db.sql`
       create function public.refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'`;
@@ -355,7 +395,7 @@ describe("a project with more predictions than one request deletes", () => {
       `create trigger app_keeps before delete on keyframe.predictions for each row when (old.id = '${kept?.id}') execute function public.refuse()`,
     );
     await part();
-    expect([await left(), await asides()]).toEqual([1, [`delete keyframe.predictions ${kept?.id}`]]);
+    expect([await left(), await leftOut()]).toEqual([1, [`delete keyframe.predictions ${kept?.id}`]]);
     await db.sql`drop trigger app_keeps on keyframe.predictions`;
     await letTimePass();
     const other = await addProject(db, await db.addUser());
@@ -366,7 +406,7 @@ describe("a project with more predictions than one request deletes", () => {
     await part();
     await part();
     expect(await db.sql`select from keyframe.projects where id = ${other}`).toHaveLength(0);
-    expect(await asides()).toEqual([`delete keyframe.projects ${world.project}`]);
+    expect(await leftOut()).toEqual([`delete keyframe.projects ${world.project}`]);
     await db.sql`drop trigger app_keeps on keyframe.projects`;
     await letTimePass();
     await part();

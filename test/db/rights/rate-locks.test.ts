@@ -72,8 +72,8 @@ test("every request of one owner at once, eight times each, beside the workers â
   });
   const workers = Array.from({ length: 24 }, (_, i) => async () => {
     if (i % 3 === 0) {
-      const { deliveries } = await exchange(db.sql, { leaseSeconds: 5 });
-      await exchange(db.sql, { results: deliveries.map((one) => resultOf(one)), maxLanes: 0 });
+      const { deliveries } = await exchange(db.sql);
+      await exchange(db.sql, { results: deliveries.map((one) => resultOf(one)), maxRows: 0 });
     } else if (i % 3 === 1) {
       for (const { id, lease_token, task } of await claim(db.sql, 5, 5)) {
         if (task === "submit") await providerSays(db.sql, { id, run: `run-${id}`, status: "succeeded" });

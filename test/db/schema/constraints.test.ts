@@ -18,7 +18,7 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   frames_are_predictions: { step: "video", input: { firstFramePredictionId: "x" } },
   first_frame_builds_on_no_frame: { input: { firstFramePredictionId: someId } },
   only_video_has_a_last_frame: { step: "last-frame", input: { lastFramePredictionId: someId } },
-  attempt_and_failures_are_at_most_a_million: { columns: { attempt: 2_147_483_647 } },
+  attempt_is_at_most_a_million: { columns: { attempt: 2_147_483_647 } },
   progress_is_a_fraction: { status: "processing", columns: { progress: 1.01 } },
   queued_if_and_only_if_no_provider_run_accepted: { status: "starting", columns: { provider_prediction_id: null } },
   started_at_is_set_once_it_ran: { status: "processing", columns: { started_at: null } },
@@ -26,7 +26,6 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   deadline_if_and_only_if_admitted: { columns: { deadline_at: null } },
   storing_has_an_output_url: { status: "storing", columns: { provider_output_url: null } },
   completed_at_if_and_only_if_ended: { columns: { completed_at: new Date() } },
-  lease_only_while_active: { status: "failed", columns: { lease_token: someId } },
   output_if_and_only_if_succeeded: { status: "succeeded", columns: { output_sha256: null } },
   output_path_is_its_own: { status: "succeeded", columns: { output_path: `${someId}/${someId}/${someId}.png` } },
   output_facts_only_if_succeeded: { status: "failed", columns: { output_has_audio: true } },
@@ -39,6 +38,10 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
 const submit = (columns: string, values: string) =>
   `insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, ${columns})
     values ($owner, gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', ${values})`;
+
+const work = (columns: string, values: string) =>
+  `insert into keyframe_private.work (kind, subject, owner_id, lane, resource, state, due_at, ${columns})
+    values ('poll', gen_random_uuid(), $owner, $owner, 'poll', 'ready', now(), ${values})`;
 
 const credit = (values: string) =>
   `insert into keyframe_private.credits (owner_id, micros, kind, key, note) values ($owner, ${values})`;
@@ -77,14 +80,14 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   outcome_if_and_only_if_ended: submit("ended_at", "now()"),
   outcome_is_known: submit("ended_at, outcome", "now(), 'paid'"),
   provider_run_is_an_answer: submit("provider_prediction_id", "'run'"),
-  search_has_a_task: submit("submitted_at, search_due_at", "now(), now()"),
-  search_only_while_unanswered: submit("search_due_at, search_task", "now(), '{}'"),
-  cancel_only_a_run_that_goes_on: submit("cancel_due_at", "now()"),
+  search_only_while_unanswered: submit("search_task", "'{}'"),
   metrics_are_an_object: submit("metrics", "'[]'"),
   price_ids_are_a_list: submit("price_ids", "'{{1}}'"),
   amounts_are_at_most_a_million_dollars: submit("most_micros", "-1"),
   cost_if_and_only_if_settled: submit("cost_micros", "1"),
-  kind_is_known: `insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at) values ('x', 'x', 'x', 'x', now())`,
+  queue_is_known: work("queue", "'x'"),
+  leased_if_and_only_if_a_worker_has_it: work("queue, worker", "'ask', gen_random_uuid()"),
+  failures_are_at_most_a_million: work("queue, failures", "'ask', -1"),
   cost_state_is_known: submit("cost_state", "'free'"),
   billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no"}' where model = 'google/veo-3.1'`,
   cost_ceiling_is_at_most_a_million_dollars: `update keyframe.models set cost_ceiling_micros = -1 where model = 'google/veo-3.1'`,
@@ -98,6 +101,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   balance_low_is_exact_in_json: `update keyframe_private.settings set balance_low_micros = -1`,
   markup_is_between_0_and_1000: `insert into keyframe_private.model_markups values ('google/veo-3.1', 'NaN')`,
   amount_is_exact_in_json: credit("9007199254740993, 'grant', 'k', null"),
+  kind_is_known: credit("1, 'gift', 'k', null"),
   sign_is_that_of_the_kind: credit("-1, 'purchase', 'k', null"),
   key_has_1_to_255_visible_characters: credit("1, 'grant', '', null"),
   key_opening_is_that_of_the_first_adjustment: credit("1, 'grant', 'opening', null"),
@@ -254,7 +258,7 @@ test("every time that an answer of the API has → has a check of its years: oth
     order by 1`;
   expect(columns.map(({ name }) => name)).toEqual([
     "models.refused_at",
-    ...["admitted_at", "deadline_at", "next_attempt_at", "updated_at"].map((column) => `predictions.${column}`),
+    ...["admitted_at", "deadline_at", "updated_at"].map((column) => `predictions.${column}`),
     "projects.deleted_at",
     "webhook_events.created_at",
   ]);

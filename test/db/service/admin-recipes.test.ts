@@ -41,9 +41,23 @@ const kicksTo = async (name: string) =>
   ).length;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const noLease = { lease_token: null };
-async function setAside(): Promise<void> {
-  await emptyTables(db.sql, "keyframe_private.set_aside");
-  await db.sql`select keyframe_private.set_aside('claim', ${crypto.randomUUID()}, 'P0001', 'An app refuses it.')`;
+/** A poll that the database has refused three times, and a row that pruning left out. */
+async function addFailing() {
+  const columns = { ...noLease, failures: 3, last_error: "P0001", due_at: inSeconds(60) };
+  const { id } = await seedPrediction(db.sql, world, { status: "processing", columns });
+  await emptyTables(db.sql, "keyframe_private.unpruned");
+  await db.sql`select keyframe_private.note_unpruned('delete keyframe.webhook_events x', 'P0001', 'An app keeps it.')`;
+  return id;
+}
+
+/** The tables of ours that have a text anywhere. */
+async function tablesWith(text: string): Promise<string[]> {
+  const tables = await db.sql<{ name: string }[]>`
+    select format('%s.%s', schemaname, tablename) as name from pg_tables where schemaname like 'keyframe%' order by 1`;
+  const found = await Promise.all(
+    tables.map(({ name }) => db.sql.unsafe(`select from ${name} t where strpos(t::text, $1) > 0 limit 1`, [text])),
+  );
+  return tables.flatMap(({ name }, at) => (found[at]?.count ? [name] : []));
 }
 
 /** What each recipe does. In the page's order; one that is missing here, or there, fails. */
@@ -55,33 +69,41 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   },
 
   "See what waits, and why": async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(-1) } });
+    const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, due_at: inSeconds(-1) } });
     expect(await run("See what waits, and why")).toMatchObject([{ prediction_id: id, why: "due" }]);
   },
 
   "Find what is stuck": async () => {
     const seed = (seconds: number, more: object = {}) =>
-      seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(seconds), ...more } });
+      seedPrediction(db.sql, world, { columns: { ...noLease, due_at: inSeconds(seconds), ...more } });
     const [stuck, failing] = [await seed(-180), await seed(60, { failures: 3 })];
     await seed(20);
     const rows = await run("Find what is stuck");
     expect(new Set(rows.map(({ prediction_id }) => prediction_id))).toEqual(new Set([stuck.id, failing.id]));
   },
 
-  "See what is set aside": async () => {
-    await setAside();
-    expect(await run("See what is set aside")).toMatchObject([{ kind: "claim", code: "P0001", failures: 1 }]);
+  "See what fails again and again": async () => {
+    const failing = await addFailing();
+    const rows = await run("See what fails again and again");
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: "poll", subject: failing, error: "P0001", failures: 3 }),
+        expect.objectContaining({ kind: "prune", error: "P0001 An app keeps it.", failures: 1 }),
+      ]),
+    );
   },
 
-  "Try what is set aside again, all at once": async () => {
-    await setAside();
-    await run("Try what is set aside again, all at once");
-    expect(await db.sql`select from keyframe_private.set_aside where next_try_at > now()`).toHaveLength(0);
+  "Try what fails again, all at once": async () => {
+    const failing = await addFailing();
+    await run("Try what fails again, all at once");
+    expect(await db.sql`select from keyframe_private.unpruned where next_try_at > now()`).toHaveLength(0);
+    expect((await claim(db.sql)).map(({ id }) => id)).toContain(failing);
   },
 
   "Try one again now, not later": async () => {
     await db.sql`delete from keyframe.predictions`;
-    const later = { next_attempt_at: inSeconds(600), last_error: "provider_unavailable", failures: 2 };
+    await emptyTables(db.sql, "keyframe_private.work");
+    const later = { due_at: inSeconds(60), last_error: "provider_unavailable", failures: 2 };
     const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, ...later } });
     const busy = await seedPrediction(db.sql, world, { columns: later });
     await kicksTo("generate");
@@ -117,6 +139,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect((await running()).count).toBe(4);
     await run("Let each owner run more at once");
     await db.sql`select keyframe_private.sweep()`;
+    await claim(db.sql);
     expect((await running()).count).toBe(8);
   },
 
@@ -269,6 +292,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       select jobid, status, now(), 'ERROR: it broke' from cron.job, unnest(array['succeeded', 'failed']) status where jobname = 'keyframe-sweep'`;
     const rows = await run("See whether the jobs run");
     expect(rows.map(({ jobname, active, status }) => [jobname, active, status])).toEqual([
+      ["keyframe-add-lost-deliveries", true, null],
       ["keyframe-delete-parts", true, null],
       ["keyframe-merge-costs", true, null],
       ["keyframe-prune", true, null],
@@ -294,6 +318,12 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await addReference(db, stays.owner);
     const { run: running } = await seedPrediction(db.sql, gone, { status: "processing" });
     await Promise.all([start(db, gone), start(db, stays)]);
+    const { owner } = gone;
+    await db.sql`insert into keyframe_private.owner_budgets (owner_id, note) values (${owner}, 'Jane Roe')`;
+    await db.sql`select keyframe_private.add_credit(${owner}, 5, 'grant', 'payment-1', 'Jane Roe')`;
+    await db.sql`insert into keyframe_private.balance_notes (owner_id, type, credits) values (${owner}, 'balance.low', 1)`;
+    await db.sql`
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (${owner}, 'day', now(), 5)`;
     const left = async ({ owner }: World) => {
       const [row] = await db.sql`
         select (select count(*)::int from auth.users where id = ${owner}) as users,
@@ -307,6 +337,9 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await run("Delete a user with everything", { owner_id: gone.owner });
     expect(await left(gone)).toEqual({ users: 0, predictions: 0, events: 0, buckets: 0 });
     expect(await left(stays)).toEqual({ users: 1, predictions: 1, events: 1, buckets: 1 });
+    expect(await tablesWith("Jane Roe")).toEqual([]);
+    const ledger = ["credits", "daily_costs", "provider_submits"];
+    expect(await tablesWith(owner)).toEqual(ledger.map((name) => `keyframe_private.${name}`));
     const files = await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals`;
     expect(files.map(({ file }) => file)).toEqual([unused]);
     expect(await runsToCancel(db.sql)).toContain(running);

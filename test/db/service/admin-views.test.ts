@@ -21,16 +21,16 @@ describe("admin_queue", () => {
   };
 
   test.each<[why: string, status: "queued" | "processing" | "storing", columns: Row]>([
-    ["worked_on", "queued", { lease_token: lease(), next_attempt_at: inSeconds(30) }],
-    ["lease_expired", "storing", { lease_token: lease(), next_attempt_at: inSeconds(-1) }],
-    ["due", "queued", { lease_token: null, next_attempt_at: inSeconds(-1) }],
-    ["due", "queued", { lease_token: null, next_attempt_at: inSeconds(-1), last_error: "provider_rate_limited" }],
+    ["worked_on", "queued", { lease_token: lease(), due_at: inSeconds(30) }],
+    ["lease_expired", "storing", { lease_token: lease(), due_at: inSeconds(-1) }],
+    ["due", "queued", { lease_token: null, due_at: inSeconds(-1) }],
+    ["due", "queued", { lease_token: null, due_at: inSeconds(-1), last_error: "provider_rate_limited" }],
     [
       "backing_off",
       "queued",
-      { lease_token: null, next_attempt_at: inSeconds(30), failures: 0, last_error: "provider_rate_limited" },
+      { lease_token: null, due_at: inSeconds(30), failures: 0, last_error: "provider_rate_limited" },
     ],
-    ["at_the_provider", "processing", { lease_token: null, next_attempt_at: inSeconds(30) }],
+    ["at_the_provider", "processing", { lease_token: null, due_at: inSeconds(30) }],
     ["waiting", "queued", { lease_token: null, admitted_at: null, deadline_at: null }],
   ])("%s: %s → it says so", async (why, status, columns) => {
     const { id } = await seedPrediction(db.sql, world, { status, columns });

@@ -70,11 +70,8 @@ describe("one after another, each table is locked", () => {
 
   test("a part whose table is locked → is null and listed as unread; the others are read", async () => {
     const figures = await whileLocked("keyframe_private.file_removals", "access exclusive", readFigures);
-    expect(figures.unread).toEqual([
-      { part: "due", code: "55P03" },
-      { part: "fileRemovals", code: "55P03" },
-    ]);
-    expect([figures.due, figures.fileRemovals]).toEqual([null, null]);
+    expect(figures.unread).toEqual([{ part: "fileRemovals", code: "55P03" }]);
+    expect(figures.fileRemovals).toBeNull();
     expect(figures.predictions).toMatchObject({ queued: 0 });
   });
 
@@ -129,7 +126,7 @@ test("transactions that wait for one another → the one that waits for nobody i
 });
 
 test.each([
-  ["deletes arrivals", "delete from keyframe_private.lane_arrivals where true", "keyframe_private.lane_arrivals"],
+  ["deletes work", "delete from keyframe_private.work where true", "keyframe_private.work"],
   ["holds the settings", "select from keyframe_private.settings for update", "keyframe_private.settings"],
 ])("a transaction that %s → is named after twenty seconds; readers never are", async (_what, statement, table) => {
   await db.sql.begin(async (sql) => {

@@ -1,10 +1,12 @@
 import type postgres from "postgres";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
-import { makeRequest, type Scene } from "../../support/database/requests.ts";
+import { codeOf } from "../../support/database/refusal.ts";
+import { addScene, makeRequest, REQUESTS, type Scene } from "../../support/database/requests.ts";
 import { addReference } from "../../support/database/user.ts";
+import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 import { addEndpoint, call, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
 
 // docs/scale.md, "Move an owner", between two databases that are cells.
@@ -25,6 +27,7 @@ const OWNED = `
   union all select 'share', to_jsonb(t) from keyframe_private.film_shares t
     where film_id in (select id from keyframe.films where owner_id = $1)
   union all select 'all costs', to_jsonb(t) - 'id' from keyframe_private.owner_costs t where owner_id = $1
+  union all select 'budget', to_jsonb(t) from keyframe_private.owner_budgets t where owner_id = $1
   union all select 'credit', to_jsonb(t) - 'id' from keyframe_private.credits t where owner_id = $1
   union all select 'noted balance', to_jsonb(t) - 'id' from keyframe_private.balance_notes t where owner_id = $1
   union all select 'quote', to_jsonb(t) from keyframe_private.quotes t where owner_id = $1
@@ -45,6 +48,7 @@ const KINDS = [
     "element",
     "element image",
     "share",
+    "budget",
     "credit",
     "noted balance",
     "quote",
@@ -62,6 +66,11 @@ async function recipeFor(owner: string): Promise<string> {
   const old = { old_host: hostname, old_port: port, old_database: pathname.slice(1), old_user: username };
   return fillIn(recipe?.sql ?? "", { ...old, old_password: decodeURIComponent(password), owner_id: owner });
 }
+
+/** Step 1 of the guide. */
+const mark = (owner: string) => oldCell.sql`insert into keyframe_private.moved_owners (owner_id) values (${owner})`;
+const addCredit = (owner: string, key: string, sql: postgres.Sql | postgres.TransactionSql = oldCell.sql) =>
+  sql`select keyframe_private.add_credit(${owner}, 50000000, 'purchase', ${key})`;
 
 /** All that is an owner's, but for numbers that each cell gives itself. */
 async function readOwned(sql: postgres.Sql, owner: string): Promise<string[]> {
@@ -84,7 +93,8 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
     insert into keyframe.films (id, owner_id, title, element_ids) values (${film}, ${owner}, 'The pier', array[${element}]::uuid[])`;
   await oldCell.sql`
     insert into keyframe_private.film_shares (id, film_id, token_hash) values (${share}, ${film}, sha256('a'))`;
-  await oldCell.sql`select keyframe_private.add_credit(${owner}, 50000000, 'purchase')`;
+  await addCredit(owner, "payment-1");
+  await oldCell.sql`insert into keyframe_private.owner_budgets (owner_id, day_micros) values (${owner}, 9000000)`;
   const endpoint = await addEndpoint(oldCell.sql, owner);
   const none = { quote: "", prediction: "", delivery: "" };
   const scene: Scene = { ...world, caller: owner, film, element, share, endpoint, ...none };
@@ -102,6 +112,7 @@ test("an owner moved to another cell → all rows and secrets are there, nothing
   expect(new Set(before.map((row) => row.split(" {")[0]))).toEqual(new Set(KINDS));
   const stranger = await addWorld(oldCell);
 
+  await mark(owner);
   await newCell.sql.unsafe(await recipeFor(owner)).simple();
 
   expect(await readOwned(newCell.sql, owner)).toEqual(before);
@@ -124,6 +135,7 @@ test("a try that ended half way, then one while a prediction runs → nothing is
   const disabled = await addEndpoint(oldCell.sql, world.owner, { enabled: false });
   await seedDeliveries(oldCell.sql, disabled, 1); // stays pending
   const recipe = await recipeFor(world.owner);
+  await mark(world.owner);
   const [untilRows = ""] = recipe.split("do $$"); // as psql sends it: each statement for itself
   await newCell.sql.unsafe(untilRows).simple();
 
@@ -135,4 +147,57 @@ test("a try that ended half way, then one while a prediction runs → nothing is
   await oldCell.sql`select keyframe_private.merge_costs()`;
   await newCell.sql.unsafe(recipe).simple();
   expect(await readOwned(newCell.sql, world.owner)).toEqual(await readOwned(oldCell.sql, world.owner));
+});
+
+test("an owner who is not marked as moved → nothing is moved: what comes after the copy would be lost", async () => {
+  const { owner } = await addWorld(oldCell);
+  await oldCell.sql`select keyframe_private.merge_costs()`;
+  await expect(newCell.sql.unsafe(await recipeFor(owner)).simple()).rejects.toThrow(/1\. Stop/);
+  expect(await readOwned(newCell.sql, owner)).toEqual([]);
+});
+
+test("credit that is being added when its owner is marked as moved → the mark waits for it, and it is moved too", async () => {
+  const { owner } = await addWorld(oldCell);
+  const marked = await oldCell.sql.begin(async (sql) => {
+    await addCredit(owner, "payment-1", sql);
+    const waiting = mark(owner).execute();
+    await untilSomebodyWaits(oldCell.sql);
+    return { waiting };
+  });
+  await marked.waiting;
+  await oldCell.sql`select keyframe_private.merge_costs()`;
+  await newCell.sql.unsafe(await recipeFor(owner)).simple();
+  expect(await newCell.sql`select key from keyframe_private.credits where owner_id = ${owner}`).toEqual([
+    { key: "payment-1" },
+  ]);
+});
+
+describe("an owner who is marked as moved", () => {
+  test("credit, and the same again → user_moved, also when the account is deleted; another owner's is added", async () => {
+    const [{ owner }, other] = [await addWorld(oldCell), await addWorld(oldCell)];
+    await addCredit(owner, "payment-1");
+    await mark(owner);
+    const refused = async () => [
+      await codeOf(addCredit(owner, "payment-1")),
+      await codeOf(addCredit(owner, "payment-2")),
+      await codeOf(oldCell.sql`
+        insert into keyframe_private.credits (owner_id, micros, kind) values (${owner}, -5, 'refund')`),
+    ];
+    expect(await refused()).toEqual(["user_moved", "user_moved", "user_moved"]);
+    await oldCell.sql`delete from auth.users where id = ${owner}`;
+    expect(await refused()).toEqual(["user_moved", "user_moved", "user_moved"]);
+    await addCredit(other.owner, "payment-1");
+  });
+
+  test("each request → answered if it reads, else user_moved", async () => {
+    const scene = await addScene(oldCell, (await addWorld(oldCell)).owner);
+    await mark(scene.owner);
+    for (const [name, { takes }] of Object.entries(REQUESTS)) {
+      const outcome = await makeRequest(oldCell, scene, name).then(
+        () => "done",
+        (error) => codeOf(Promise.reject(error)),
+      );
+      expect([name, outcome]).toEqual([name, takes === "read" ? "done" : "user_moved"]);
+    }
+  });
 });

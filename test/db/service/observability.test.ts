@@ -1,12 +1,12 @@
 import postgres from "postgres";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { serviceFigures } from "../../../shared/contract/service.ts";
-import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
 import { createClaim } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { type Row, type Status, seedPrediction, seedSubmit, useWorld } from "../../support/database/predictions.ts";
+import { claimOnly } from "../../support/database/calls.ts";
+import { addWorld, type Row, type Status, seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { addEndpoint, clearWebhooks, exchange, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
 import { until } from "../../support/until.ts";
@@ -18,7 +18,7 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
   await emptyTables(
     db.sql,
-    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats",
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats, keyframe_private.work, keyframe_private.unpruned",
   );
 });
 
@@ -42,7 +42,8 @@ const about = (seconds: number) =>
 const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, acknowledgedAfterSeconds: null };
 
 const NEVER_CLAIMED = {
-  ...{ claimedSeconds: null, isProcess: false, callSeconds: null, slowRequests: 0, places: null },
+  ...{ claimedSeconds: null, isProcess: false, callSeconds: null, slowRequests: 0 },
+  ...{ places: { of: 132, open: 0, slow: [] } },
   ...{ oldestKickSeconds: null, slowestKickSeconds: null },
 };
 const FRAME_MICROS = 67_000;
@@ -73,8 +74,14 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
     return value;
   });
   const settings = { hasSettings: [true], 0: ["keyframe_functions_url"], 1: ["keyframe_kick_secret"] };
-  const jobs = { scheduled: Array(7).fill(true), isLate: Array(7).fill(true) }; // an empty log: pg_cron does not run
-  expect(named).toEqual({ ...settings, ...jobs, outcome: ["none", "none"], cheapestStartMicros: [FRAME_MICROS] });
+  const jobs = { scheduled: Array(8).fill(true), isLate: Array(8).fill(true) }; // an empty log: pg_cron does not run
+  expect(named).toEqual({
+    ...settings,
+    ...jobs,
+    of: [440, 132],
+    outcome: ["none", "none"],
+    cheapestStartMicros: [FRAME_MICROS],
+  });
 });
 
 test("an owner's three calls that take over two seconds together → named, with what most of them are; two are not", async () => {
@@ -117,27 +124,15 @@ test("another role's sessions have the name of a user's call → nobody is named
 });
 
 test.each<[what: string, report: object]>([
-  ["of words", { callMs: "slow", openRequests: "many", slowRequests: {}, places: { of: "x", open: 1, slow: [] } }],
-  [
-    "of negative and huge numbers",
-    { callMs: -1, openRequests: 1e300, slowRequests: -1e300, places: { of: -1, open: 1e99, slow: [] } },
-  ],
-  [
-    "of other shapes",
-    {
-      callMs: null,
-      openRequests: [],
-      slowRequests: true,
-      places: { of: 1, open: 1, slow: [1, null, "x", { name: 7, open: 1, of: 1 }, { name: "x", open: 1 }] },
-    },
-  ],
+  ["of words", { callMs: "slow", isProcess: "yes" }],
+  ["of huge numbers", { callMs: 1e300, isProcess: 1 }],
+  ["of other shapes", { callMs: [], isProcess: {} }],
 ])("a worker's report $0 → what cannot be read is left out; the other worker's figures stay", async (_what, report) => {
-  await db.sql`select keyframe_worker.claim_predictions(0, 90, report => '{"callMs": 1500}')`;
+  await db.sql`select keyframe_worker.claim_tasks(gen_random_uuid(), 0, 90, report => '{"callMs": 1500}')`;
   await claims(report);
-  const { workers, deliveries } = await read();
+  const { workers } = await read();
   expect(workers.generate.callSeconds).toBe(1.5);
-  expect(workers.deliver.places?.slow ?? []).toEqual([]);
-  expect(deliveries.sending).toBeLessThanOrEqual(1e9);
+  expect(workers.deliver).toMatchObject({ isProcess: false, claimedSeconds: about(0) });
 });
 
 test("an app's triggers on tables that serve everybody → named; Keyframe's own, and those on projects, are not", async () => {
@@ -151,8 +146,8 @@ test("an app's triggers on tables that serve everybody → named; Keyframe's own
       create trigger app_skip before update on keyframe.predictions for each row execute function public.app_keeps();
       create trigger app_off after insert on keyframe.webhook_deliveries for each row execute function public.app_keeps();
       alter table keyframe.webhook_deliveries disable trigger app_off;
-      create trigger app_log after insert on keyframe_private.lane_arrivals for each row execute function public.app_keeps()`);
-    expect(await named()).toEqual(["app_log on keyframe_private.lane_arrivals", "app_skip on keyframe.predictions"]);
+      create trigger app_log after insert on keyframe_private.kicks for each row execute function public.app_keeps()`);
+    expect(await named()).toEqual(["app_log on keyframe_private.kicks", "app_skip on keyframe.predictions"]);
   });
 });
 
@@ -162,7 +157,7 @@ test("due predictions and pending deliveries → those who have most of them, of
   await seedDeliveries(db.sql, await addEndpoint(db.sql, world.owner), 1);
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
   for (const model of ["a/fast", "a/slow", "a/slow"])
-    await prediction("queued", { lease_token: null, next_attempt_at: ago(9), model });
+    await prediction("queued", { lease_token: null, due_at: ago(9), model });
   const { deliveries, predictions } = await read();
   expect(deliveries.largest).toEqual([
     { ownerId: world.owner, subject: endpoint, count: 3, of: 4 },
@@ -171,10 +166,14 @@ test("due predictions and pending deliveries → those who have most of them, of
   expect(predictions.largest).toEqual([{ ownerId: world.owner, subject: "a/slow", count: 3, of: 3 }]);
 });
 
-const LATER = { lease_token: null, next_attempt_at: ago(-60) };
+const LATER = { lease_token: null, due_at: ago(-60) };
 const IN_LINE = { admitted_at: null, deadline_at: null, lease_token: null };
 const OURS = { "keyframe-function": "keyframe-generate" };
 
+const DUE = { lease_token: null, due_at: ago(9) };
+/** Work of generate that has been due for so many seconds. */
+const addWork = (kind: string, seconds: number) =>
+  db.sql`select keyframe_private.add_work('ask', ${kind}, gen_random_uuid(), ${world.owner}, ${kind}, ${ago(seconds)})`;
 const prediction = (status: Status, columns: Row) => seedPrediction(db.sql, world, { status, columns });
 /** A kick to generate that was made so many seconds ago, and an answer of pg_net. */
 const kicked = (seconds: number, columns: object = {}) =>
@@ -185,20 +184,20 @@ const ran = (name: string, status: string, began: number, ended: number | null, 
   insert into cron.job_run_details (jobid, status, start_time, end_time, return_message)
   select jobid, ${status}, ${ago(began)}, ${ended === null ? null : ago(ended)}, ${message} from cron.job where jobname = ${name}`;
 const claims = (report: object) =>
-  db.sql`select keyframe_worker.exchange_deliveries('[]', '{"max_lanes": 10}', 0, report => ${db.sql.json({ ...report })})`;
+  db.sql`select keyframe_worker.exchange_deliveries('[]', gen_random_uuid(), 0, heartbeat_ms => 0, report => ${db.sql.json({ ...report })})`;
 
 test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
   [
     "predictions of each status, one of them due for long → counted, and how long; those in line are neither queued nor due",
     async () => {
-      await prediction("queued", { lease_token: null, next_attempt_at: ago(90) });
-      await prediction("queued", { ...LATER, last_error: "provider_rate_limited" });
-      const { id } = await prediction("starting", LATER);
+      await prediction("queued", { lease_token: null, due_at: ago(90) });
+      await prediction("queued", { ...LATER, last_error: "provider_rate_limited", failures: 1 });
+      await prediction("starting", LATER);
       await prediction("processing", LATER);
-      await prediction("processing", { next_attempt_at: ago(20) });
+      await prediction("processing", { lease_token: null, due_at: ago(20) });
       await prediction("storing", LATER);
-      await prediction("succeeded", { next_attempt_at: ago(9000) });
-      await db.sql`update keyframe_private.provider_submits set cancel_due_at = now() where prediction_id = ${id}`;
+      await prediction("succeeded", {});
+      await addWork("cancel", -1);
       await prediction("queued", { ...IN_LINE, created_at: ago(300) });
       await prediction("queued", { ...IN_LINE, created_at: ago(20) });
       await prediction("canceled", { ...IN_LINE, created_at: ago(900) }); // it never had a slot either
@@ -215,16 +214,16 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     async () => {
       const [first, second] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
       await seedDeliveries(db.sql, first, 2);
-      await exchange(db.sql, { leaseSeconds: 60 });
+      const disabled = await addEndpoint(db.sql, world.owner, { enabled: false });
+      await seedDeliveries(db.sql, disabled, 3, { next_attempt_at: ago(5000) });
+      await exchange(db.sql); // it drops the work of a disabled endpoint
       await seedDeliveries(db.sql, first, 1, { next_attempt_at: ago(30) });
       await seedDeliveries(db.sql, second, 1, { next_attempt_at: ago(45) });
       await seedDeliveries(db.sql, second, 1, { next_attempt_at: ago(-600), attempts: 1 });
       const delivered = { status: "delivered", completed_at: new Date() };
       await seedDeliveries(db.sql, second, 1, { ...delivered, next_attempt_at: ago(900) });
-      const disabled = await addEndpoint(db.sql, world.owner, { enabled: false });
-      await seedDeliveries(db.sql, disabled, 3, { next_attempt_at: ago(5000) });
     },
-    { deliveries: { due: 4, sending: 0, pending: 5, paused: 3, oldestDueSeconds: about(45) } },
+    { deliveries: { due: 2, sending: 2, pending: 5, paused: 3, oldestDueSeconds: about(45) } },
   ],
   [
     "events of the last five minutes → by type; older ones and tests are left out",
@@ -316,36 +315,56 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
   [
     "a worker claims, and says how long its calls take → since when, and what it said last; a kick changes neither",
     async () => {
-      await claims({ callMs: 3, slowRequests: 0 });
-      const slow = [
-        { name: "crm.example".padEnd(500, "x"), open: 300, of: 400, more: 1 },
-        ...Array(9).fill({ name: "o", open: 1, of: 36 }),
-      ];
-      await claims({
-        isProcess: true,
-        callMs: 2_400,
-        openRequests: 9,
-        slowRequests: 7,
-        places: { of: 400, open: 350, slow },
-      });
+      await claims({ callMs: 3 });
+      await claims({ isProcess: true, callMs: 2_400 });
       await db.sql`update keyframe_private.worker_heartbeats set claimed_at = ${ago(50)}`;
       await db.sql`select keyframe_private.kick('deliver')`;
     },
     {
-      deliveries: { sending: 9 },
       workers: {
-        deliver: {
-          ...{ callSeconds: 2.4, slowRequests: 7, claimedSeconds: about(50), isProcess: true },
-          places: {
-            of: 400,
-            open: 350,
-            slow: [
-              { name: "crm.example".padEnd(200, "x"), open: 300, of: 400 },
-              ...Array(4).fill({ name: "o", open: 1, of: 36 }),
-            ],
-          },
-        },
+        deliver: { callSeconds: 2.4, claimedSeconds: about(50), isProcess: true },
         generate: NEVER_CLAIMED,
+      },
+    },
+  ],
+  [
+    "two processes have leased work, some of it long ago → how much is open, and what the slow work waits for",
+    async () => {
+      for (let i = 0; i < 3; i++)
+        await seedPrediction(db.sql, await addWorld(db), { columns: { ...DUE, model: "a/slow" } });
+      for (const worker of [1, 2]) await claimOnly(db.sql, worker, 90, 0, 0, crypto.randomUUID());
+      await db.sql`update keyframe_private.work set due_at = due_at - interval '11 seconds' where id in (
+        select id from keyframe_private.work where state = 'leased' order by id limit 2)`;
+      await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 2);
+      await exchange(db.sql);
+      await db.sql`update keyframe_private.work set due_at = due_at - interval '4 seconds' where queue = 'deliver'`;
+    },
+    {
+      workers: {
+        generate: {
+          slowRequests: 2,
+          places: { of: 264, open: 3, slow: [{ name: "a/slow", open: 2, of: expect.any(Number) }] },
+        },
+        deliver: {
+          slowRequests: 2,
+          places: { of: 440, open: 2, slow: [{ name: "receiver.example new", open: 2, of: 440 }] },
+        },
+      },
+    },
+  ],
+  [
+    "the database has refused work three times, and pruning could not delete a row → counted, with the worst; other failures are not",
+    async () => {
+      await prediction("processing", { ...LATER, failures: 3, last_error: "P0001" });
+      await prediction("storing", { ...LATER, failures: 9, last_error: "provider_unavailable" });
+      await prediction("queued", { ...LATER, failures: 2, last_error: "P0001" });
+      for (let i = 0; i < 4; i++)
+        await db.sql`select keyframe_private.note_unpruned('delete x 1', 'P0002', 'An app keeps it.')`;
+    },
+    {
+      setAside: {
+        ...{ count: 2, kinds: { poll: 1, prune: 1 } },
+        worst: { kind: "prune", subject: "delete x 1", code: "P0002", reason: "An app keeps it.", failures: 4 },
       },
     },
   ],
@@ -401,10 +420,10 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
   [
     "files to remove → how many, how many now, how many have failed so far, since when",
     () => db.sql`
-      insert into keyframe_private.file_removals (bucket, name, due_at, failures) values
+      insert into keyframe_private.file_removals (bucket, name, created_at, failures) values
         ('keyframe-outputs', 'a', ${ago(200)}, 3), ('keyframe-outputs', 'b', ${ago(5)}, 0),
-        ('keyframe-outputs', 'c', ${ago(-60)}, 1)`,
-    { fileRemovals: { pending: 3, due: 2, failing: 2, oldestDueSeconds: about(200) } },
+        ('keyframe-outputs', 'c', ${ago(60)}, 1)`,
+    { fileRemovals: { pending: 3, due: 1, failing: 2, oldestDueSeconds: about(200) } },
   ],
 ])("%s", async (_what, seed, figures) => {
   await seed();
@@ -439,16 +458,18 @@ test("endpoints whose last delivery could not be signed → counted, but not whe
 });
 
 test("generate claims → its call's time, too, also without room for work", async () => {
-  const calls: Parameters<CallDatabase>[] = [];
-  const claim = createClaim(async (...call) => {
-    calls.push(call);
-    return [];
-  });
-  await claim(0, () => ({}), 0, 0, 1_499.6);
-  const [[called, args] = []] = calls;
-  expect(called).toBe("claim_predictions");
-  await db.sql`
-    select keyframe_worker.claim_predictions(max_rows => ${Object(args).max_rows}, lease_seconds => 90, report => ${db.sql.json(Object(args).report)})`;
+  const claim = createClaim(
+    async (called, args) => {
+      expect(called).toBe("claim_tasks");
+      const { worker, max_rows, lease_seconds, report } = Object(args);
+      const [row] = await db.sql`
+        select keyframe_worker.claim_tasks(${worker}, ${max_rows}, ${lease_seconds}, report => ${db.sql.json(report)}) as answer`;
+      return row?.answer;
+    },
+    false,
+    null,
+  );
+  await claim(0, 0, 0, 1_499.6);
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
 });
 
@@ -504,25 +525,20 @@ test("a database that pg_net does not work for → the one that it works for; a 
 });
 
 test("work of each kind that is due → how long the oldest of it has been due; what is leased or later is not", async () => {
-  await prediction("queued", { lease_token: null, next_attempt_at: ago(90) });
-  await prediction("processing", { next_attempt_at: ago(80) });
-  await prediction("storing", { next_attempt_at: ago(70) });
-  await prediction("storing", { next_attempt_at: ago(-70) });
-  const ran = { owner_id: world.owner, project_id: world.project, submitted_at: ago(999) };
-  const answered = { answered_at: ago(999), provider_prediction_id: crypto.randomUUID() };
-  await seedSubmit(db.sql, { ...ran, ...answered, cancel_due_at: ago(60) });
-  await seedSubmit(db.sql, { ...ran, search_due_at: ago(50) }, {});
-  await db.sql`insert into keyframe_private.file_removals (bucket, name, due_at) values ('keyframe-outputs', 'a', ${ago(40)})`;
+  await prediction("queued", { lease_token: null, due_at: ago(90) });
+  await prediction("processing", { lease_token: null, due_at: ago(80) });
+  await prediction("storing", { lease_token: null, due_at: ago(70) });
+  await prediction("storing", { due_at: ago(-70) });
+  await addWork("cancel", 60);
+  await addWork("search", 50);
+  await addWork("remove", 40);
   const [mine, others] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
-  await seedDeliveries(db.sql, others, 9);
-  await exchange(db.sql, { leaseSeconds: 60 }); // the others' lane is leased
-  await db.sql`update keyframe.webhook_deliveries set next_attempt_at = ${ago(900)} where endpoint_id = ${others}`;
+  await seedDeliveries(db.sql, others, 1, { next_attempt_at: ago(900) });
+  await exchange(db.sql); // something is being sent to others
+  await seedDeliveries(db.sql, others, 9, { next_attempt_at: ago(900) });
   await seedDeliveries(db.sql, mine, 2, { next_attempt_at: ago(30) });
-  const { due } = await read();
   const ages = { submit: about(90), poll: about(80), store: about(70), cancel: about(60), search: about(50) };
-  expect(due).toEqual({ ...ages, remove: about(40), delivery: about(30), slot: null });
-  await db.sql`update keyframe_private.lanes set due_at = now(), token = null, served_at = ${ago(10)} where true`;
-  expect((await read()).due.delivery).toEqual(about(30)); // since the others' last turn, or since mine are due
+  expect((await read()).due).toEqual({ ...ages, remove: about(40), delivery: about(30), slot: null });
 });
 
 test("a prediction waits although its owner has a free slot → since when; not while spending is stopped, or when all are taken", async () => {
@@ -567,8 +583,8 @@ test("the statements that health names for a lost row of settings and a clock th
   const insert = /: (insert into [^.]*\.settings default values)\. It begins with spending stopped/.exec(
     named ?? "",
   )?.[1];
-  const start = /: (update keyframe\.predictions .*)\.$/.exec(clock ?? "")?.[1];
-  await prediction("processing", { ...LATER, next_attempt_at: ago(-3600) });
+  const start = /: (update keyframe_private\.work .*)\.$/.exec(clock ?? "")?.[1];
+  const { id } = await prediction("processing", { ...LATER, due_at: ago(-3600), updated_at: ago(-3600) });
   await rolledBack(db.sql, async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`delete from keyframe_private.settings where true`;
@@ -577,7 +593,7 @@ test("the statements that health names for a lost row of settings and a clock th
       { spending_stopped: true, owner_day_micros: null },
     ]);
     await sql.unsafe(start ?? "");
-    expect(await sql`select next_attempt_at <= now() as due from keyframe.predictions`).toEqual([{ due: true }]);
+    expect((await claimOnly(sql)).map((task) => [task.task, task.id])).toEqual([["poll", id]]);
   });
 });
 

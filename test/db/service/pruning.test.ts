@@ -4,7 +4,7 @@ import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld } from "../../support/database/predictions.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../../support/database/webhooks.ts";
 
-// One row fails: an app's trigger raises, or its table refers to the row. Every other row is pruned or merged, and the one is set aside.
+// One row fails: an app's trigger raises, or its table refers to the row. Every other row is pruned or merged, and the one is left out.
 
 const db = useDatabase();
 const world = useWorld(db);
@@ -22,7 +22,7 @@ beforeEach(async () => {
       end if;
       return case tg_op when 'DELETE' then old else new end;
     end $$`;
-  await db.sql`delete from keyframe_private.set_aside where true`;
+  await db.sql`delete from keyframe_private.unpruned where true`;
 });
 
 type Case = [job: string, table: string, key: string, add: string, kind: string];
@@ -53,13 +53,6 @@ const CASES: Case[] = [
   ],
   [
     "prune_webhooks",
-    "keyframe_private.lanes",
-    "id",
-    `insert into keyframe_private.lanes (id, due_at, served_at) select gen_random_uuid(), 'infinity', ${LONG_AGO} from generate_series(1, ${ROWS})`,
-    "delete keyframe_private.lanes",
-  ],
-  [
-    "prune_webhooks",
     "keyframe.webhook_events",
     "id",
     `insert into keyframe.webhook_events (type, owner_id, payload, created_at)
@@ -76,11 +69,10 @@ const CASES: Case[] = [
   ],
 ];
 
-const setAside = () =>
-  db.sql`select kind, subject, code, reason, failures from keyframe_private.set_aside order by kind`;
+const leftOut = () => db.sql`select subject, code, reason, failures from keyframe_private.unpruned`;
 
 test.each(CASES)(
-  "%s meets a row of %s that raises → all others are done, and this one is set aside with its reason",
+  "%s meets a row of %s that raises → all others are done, and this one is left out with its reason",
   async (job, table, key, add, kind) => {
     const left = async () =>
       (await db.sql.unsafe(`select from ${table} where ${kind.startsWith("merge") ? "not is_merged" : "true"}`)).count;
@@ -96,21 +88,21 @@ test.each(CASES)(
     expect(await left()).toBe(1);
     const [refused] = await db.sql<{ key: string }[]>`select key from public.refused`;
     const aside = { subject: expect.stringMatching(`^${kind} .*${refused?.key}`), reason: "The app keeps this row." };
-    expect(await setAside()).toEqual([{ kind: "prune", ...aside, code: "P0042", failures: 1 }]);
+    expect(await leftOut()).toEqual([{ ...aside, code: "P0042", failures: 1 }]);
 
     const tryIn = (time: string) =>
-      db.sql`update keyframe_private.set_aside set next_try_at = now() + ${time}::interval where kind = 'prune'`;
+      db.sql`update keyframe_private.unpruned set next_try_at = now() + ${time}::interval where true`;
     await tryIn("1 hour");
     await run();
-    expect(await setAside()).toMatchObject([{ failures: 1 }]);
+    expect(await leftOut()).toMatchObject([{ failures: 1 }]);
     await tryIn("0 s");
     await run();
-    expect(await setAside()).toMatchObject([{ failures: 2 }]);
+    expect(await leftOut()).toMatchObject([{ failures: 2 }]);
 
     await emptyTables(db.sql, "public.refused");
     await tryIn("0 s");
     await run();
-    expect([await left(), (await setAside()).length]).toEqual([0, 0]);
+    expect([await left(), (await leftOut()).length]).toEqual([0, 0]);
   },
 );
 
@@ -123,7 +115,7 @@ test("an app's table refers to an event past its retention → the other events 
   await db.sql`insert into public.app_log values (${event?.id})`;
   await db.sql`select keyframe_private.prune()`;
   expect((await db.sql`select from keyframe.webhook_events`).count).toBe(1);
-  expect(await setAside()).toMatchObject([
+  expect(await leftOut()).toMatchObject([
     {
       subject: `delete keyframe.webhook_events ${event?.id}`,
       code: "23503",
@@ -139,7 +131,7 @@ test("somebody holds an attempt and the Vault's row of an expired secret → pru
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 1);
     await sendNext(db.sql, { status_code: 200 });
-    await db.sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '1 hour')`;
+    await db.sql`select keyframe_private.replace_webhook_secret(${endpoint}, interval '1 hour')`;
   }
   await db.sql`update keyframe.webhook_events set created_at = now() - interval '2 years' where true`;
   await db.sql`update keyframe_private.webhook_secrets set expires_at = now() where expires_at is not null`;
@@ -155,13 +147,13 @@ test("somebody holds an attempt and the Vault's row of an expired secret → pru
       await other`set local statement_timeout = '5s'`;
       await other`select keyframe_private.prune()`;
     });
-    expect([await left(), (await setAside()).length]).toEqual([[1, 1], 0]);
+    expect([await left(), (await leftOut()).length]).toEqual([[1, 1], 0]);
   });
   await db.sql`select keyframe_private.prune()`;
   expect(await left()).toEqual([0, 0]);
 });
 
-test("an app's trigger sleeps for longer than the job may take → the next runs do the rows one by one, and set this one aside", async () => {
+test("an app's trigger sleeps for longer than the job may take → the next runs do the rows one by one, and leave this one out", async () => {
   await emptyTables(db.sql, "keyframe_private.kicks");
   await db.sql.unsafe(
     `insert into keyframe_private.kicks (function_name, made_at, request_id) select 'deliver', ${LONG_AGO}, n from generate_series(1, ${ROWS}) n`,
@@ -176,16 +168,11 @@ test("an app's trigger sleeps for longer than the job may take → the next runs
     });
   const left = async () => (await db.sql`select request_id::int as id from keyframe_private.kicks`).map(({ id }) => id);
   for (let runs = 0; runs < 2; runs++) await run();
-  await db.sql`update keyframe_private.set_aside set next_try_at = now() + interval '1 hour' where subject ~ '[0-9]$'`;
+  await db.sql`update keyframe_private.unpruned set next_try_at = now() + interval '1 hour' where subject ~ '[0-9]$'`;
   await run();
   expect(await left()).toEqual([7]);
-  expect(await setAside()).toMatchObject([
-    {
-      kind: "prune",
-      subject: expect.stringMatching(/^delete keyframe_private\.kicks \d+$/),
-      code: "57014",
-      failures: 1,
-    },
+  expect(await leftOut()).toMatchObject([
+    { subject: expect.stringMatching(/^delete keyframe_private\.kicks \d+$/), code: "57014", failures: 1 },
   ]);
   await db.sql`drop trigger sleep on keyframe_private.kicks`;
 });

@@ -58,7 +58,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
   test.each(Object.entries(DELETIONS))(
     "%s → its owner sees nothing of it any more, its secrets leave the Vault, nothing more is sent to it",
     async (_name, end) => {
-      await db.sql`select keyframe_private.rotate_webhook_secret(${scene.endpoint}, interval '1 hour')`;
+      await db.sql`select keyframe_private.replace_webhook_secret(${scene.endpoint}, interval '1 hour')`;
       const secrets = await countOf("vault.secrets");
       expect(await seenBy(scene.owner)).toEqual({ endpoints: 1, deliveries: 2, attempts: 1, tests: 1 });
       await end(scene);

@@ -1,6 +1,6 @@
 import type { TransactionSql } from "postgres";
 import { expect, test } from "vitest";
-import { claim } from "../../support/database/calls.ts";
+import { claim, claimOnly } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import {
   useWorld,
@@ -10,7 +10,7 @@ import {
   seedSubmit,
 } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
-import { addEndpoint, exchange, seedDeliveries } from "../../support/database/webhooks.ts";
+import { addEndpoint, seedDeliveries } from "../../support/database/webhooks.ts";
 
 // A limit in a subquery bounds a statement only while the subquery runs once. For a table that is believed to hold one row Postgres
 // may join it row by row, and then runs the subquery anew for each: what it has just changed is skipped and the next rows follow.
@@ -35,22 +35,20 @@ const prediction = (options: SeedOptions) => (sql: TransactionSql) => seedPredic
 
 const P = "keyframe.predictions";
 const EVENTS = "keyframe.webhook_events";
-const [HOURS, LANES] = ["keyframe_private.webhook_hours", "keyframe_private.lanes"];
+const HOURS = "keyframe_private.webhook_hours";
 const SECRETS = "keyframe_private.webhook_secrets";
 const [COSTS, PROJECT_COSTS] = ["keyframe_private.daily_costs", "keyframe_private.project_costs"];
 const SUBMITS = "keyframe_private.provider_submits";
-const HOUR = 3_600_000;
+const WORK = "keyframe_private.work";
 const unanswered = (since: Date): SeedOptions => ({
   status: "failed",
-  columns: { provider_prediction_id: null, next_attempt_at: new Date(Date.now() - HOUR) },
+  columns: { provider_prediction_id: null },
   unanswered: since,
 });
 const OLD = "'2025-01-01'";
 const LONG_AGO = new Date(0);
 const ANSWERED = { submitted_at: LONG_AGO, answered_at: LONG_AGO };
 const submit = (columns: Row) => (sql: TransactionSql) => seedSubmit(sql, columns);
-const toCancel: Work = (sql) =>
-  submit({ ...ANSWERED, provider_prediction_id: crypto.randomUUID(), cancel_due_at: new Date() })(sql);
 const key = run(`
   insert into keyframe_private.idempotency_keys (resource_id, key, request_hash, created_at)
   values (gen_random_uuid(), gen_random_uuid()::text, repeat('a', 64), ${OLD})`);
@@ -75,22 +73,17 @@ const bucket = run(`
 const hour = run(`insert into keyframe_private.webhook_hours (endpoint_id, hour) values (gen_random_uuid(), ${OLD})`);
 const secret: Work = async (sql) => {
   const endpoint = await addEndpoint(sql, null);
-  await sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '1 hour')`;
+  await sql`select keyframe_private.replace_webhook_secret(${endpoint}, interval '1 hour')`;
   await sql`update keyframe_private.webhook_secrets set expires_at = now() where expires_at is not null`;
 };
-const lane = run(
-  `insert into keyframe_private.lanes (id, due_at, served_at) values (gen_random_uuid(), 'infinity', ${OLD})`,
-);
 const waiting = prediction({ columns: { admitted_at: null, deadline_at: null, lease_token: null } });
 const overdue = prediction({ columns: { deadline_at: new Date(0) } });
-const exhausted = prediction({ status: "processing", columns: { failures: 7, last_error: "lease_expired" } });
 const forgotten = prediction(unanswered(new Date(0)));
 
 /** Which rows there are once a batch of two is done. */
 const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count: number][] = [
   ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
-  ["fail_overdue", P, overdue, `${P} where status = 'failed'`, 2],
-  ["fail_overdue", P, exhausted, `${P} where status = 'failed'`, 2],
+  ["add_overdue", P, overdue, `${WORK} where kind = 'expire'`, 2],
   ["prune", SUBMITS, forgotten, `${SUBMITS} where outcome = 'lost'`, 2],
   ["prune", SUBMITS, submit({ submitted_at: LONG_AGO, text_hash: 1 }), `${SUBMITS} where text_hash is null`, 2],
   ["prune", SUBMITS, submit({ ...ANSWERED, created_at: LONG_AGO, ended_at: LONG_AGO, outcome: "failed" }), SUBMITS, 14],
@@ -103,7 +96,6 @@ const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count:
   ["prune_rate_buckets", "keyframe_private.rate_buckets", bucket, "keyframe_private.rate_buckets", 14],
   ["prune_webhooks", HOURS, hour, HOURS, 6],
   ["prune_webhooks", SECRETS, secret, `${SECRETS} where expires_at is not null`, 14],
-  ["prune_webhooks", LANES, lane, LANES, 14],
   ["prune_webhooks", EVENTS, event, `${EVENTS} where created_at = ${OLD}`, 14],
 ];
 test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (batch, table, addRow, rows, count) => {
@@ -115,58 +107,32 @@ test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (b
   });
 });
 
-/** Rows that a claim hands out, and as which task. */
-const CLAIMED: [task: string, table: string, addRow: Work][] = [
-  ["submit", P, prediction({ columns: { lease_token: null } })],
-  ["search", SUBMITS, prediction(unanswered(new Date(Date.now() - HOUR)))],
-  ["cancel", SUBMITS, toCancel],
-];
-test.each(CLAIMED)("sixteen %s tasks are due in %s, two are claimed → two are leased", async (task, table, addRow) => {
-  await withSixteen(table, addRow, async (sql) => {
-    expect((await claim(sql, 2)).map((each) => each.task)).toEqual([task, task]);
-    expect(await claim(sql, 100)).toHaveLength(14);
+test("sixteen tasks are due, two are claimed → two are leased, then the others", async () => {
+  await withSixteen(WORK, prediction({ columns: { lease_token: null } }), async (sql) => {
+    expect(await claimOnly(sql, 2)).toHaveLength(2);
+    expect(await countOf(sql, `${WORK} where state = 'leased'`)).toBe(2);
+    expect(await claimOnly(sql, 100)).toHaveLength(14);
   });
 });
 
-test("a hundred and sixteen files are to be removed → a task has a hundred of them", async () => {
+test("a hundred and sixteen files of an owner are to be removed → a task has a hundred of them", async () => {
   const add = (count: number) =>
     run(`insert into keyframe_private.file_removals (bucket, name)
       select 'projects', gen_random_uuid()::text from generate_series(1, ${count})`);
   await withSixteen("keyframe_private.file_removals", add(1), async (sql) => {
     await add(100)(sql);
-    const [task] = await claim(sql, 2);
+    const [task] = await claim(sql, 1);
     expect(task?.files).toHaveLength(100);
-    expect(await countOf(sql, "keyframe_private.file_removals where lease_token is not null")).toBe(100);
+    expect(await countOf(sql, "keyframe_private.file_removals where removed_by is not null")).toBe(100);
   });
 });
 
-test("16 deliveries are due: of an endpoint with two requests at once → 4 claimed; of a deleted one → 2 deleted", async () => {
-  const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 2 });
-  const add: Work = (sql) => seedDeliveries(sql, endpoint, 1);
-  await withSixteen("keyframe.webhook_deliveries", add, async (sql) => {
-    expect((await exchange(sql)).deliveries).toHaveLength(4);
-  });
-  await withSixteen("keyframe.webhook_deliveries", add, async (sql) => {
+test("sixteen deliveries of a deleted endpoint, two are to be deleted → two are", async () => {
+  const endpoint = await addEndpoint(db.sql, null);
+  await withSixteen("keyframe.webhook_deliveries", (sql) => seedDeliveries(sql, endpoint, 1), async (sql) => {
     await sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
     await sql`select keyframe_private.prune_deleted_endpoints(2)`;
     expect(await countOf(sql, "keyframe.webhook_deliveries")).toBe(14);
-  });
-});
-
-test("sixteen endpoints have something due, two lanes are wanted → two are taken, new ones and used ones", async () => {
-  const addDue = async (sql: TransactionSql) => seedDeliveries(sql, await addEndpoint(sql, null), 1);
-  const addUsed: Work = async (sql) => {
-    await addDue(sql);
-    await exchange(sql, { leaseSeconds: 0 });
-  };
-  await withSixteen("keyframe_private.lanes", addUsed, async (sql) => {
-    for (let i = 0; i < 16; i++) await addDue(sql);
-    for (const taken of [2, 4, 6]) {
-      expect((await exchange(sql, { maxLanes: 2 })).lanes).toHaveLength(2);
-      expect(await countOf(sql, "keyframe_private.lanes where token is not null and due_at > clock_timestamp()")).toBe(
-        taken,
-      );
-    }
   });
 });
 

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, makeDue, readRow } from "../../support/database/calls.ts";
-import { useWorld, type Row, seedCopies, seedPrediction } from "../../support/database/predictions.ts";
+import { begin, claim, claimOnly, makeDue, readRow, workOf } from "../../support/database/calls.ts";
+import { addWorld, useWorld, type Row, seedCopies, seedPrediction } from "../../support/database/predictions.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
@@ -19,11 +19,11 @@ test("20 claims at once over 200 due predictions → never hand out one twice, a
   await seedCopies(db.sql, id, 199);
   /** On its own connection, until nothing is left. */
   const claimAll = async () => {
-    const connection = await db.sql.reserve();
+    const [connection, worker] = [await db.sql.reserve(), crypto.randomUUID()];
     const got: string[] = [];
     try {
       for (;;) {
-        const tasks = await claim(connection, 3);
+        const tasks = await claim(connection, 3, 60, 0, 0, worker);
         if (tasks.length === 0) return got;
         got.push(...tasks.map((task) => task.id));
       }
@@ -33,26 +33,22 @@ test("20 claims at once over 200 due predictions → never hand out one twice, a
   };
   const got = (await Promise.all(Array.from({ length: 20 }, claimAll))).flat();
   expect([got.length, new Set(got).size]).toEqual([200, 200]);
-  const [row] = await db.sql`
-    select count(distinct lease_token)::int as leases, max(attempt) as attempts from keyframe.predictions`;
-  expect(row).toEqual({ leases: 200, attempts: 1 });
+  const [row] = await db.sql`select max(attempt) as attempts from keyframe.predictions`;
+  expect(row).toEqual({ attempts: 1 });
 });
 
-test("a claim → takes what has been due longest, no more than asked for", async () => {
-  const third = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(1) }));
-  const first = await seedPrediction(db.sql, world, {
-    status: "storing",
-    columns: { next_attempt_at: ago(30), lease_token: null },
-  });
-  const second = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(20) }));
-  const ids = async () => (await claim(db.sql, 2)).map(({ id }) => id).sort();
-  expect(await ids()).toEqual([first.id, second.id].sort());
-  expect(await ids()).toEqual([third.id]);
+test("a claim → no more than asked for, in turns of the owners, and of each what was added first", async () => {
+  const [other, added] = [await addWorld(db), [] as string[]];
+  for (let count = 0; count < 3; count++) added.push((await seedPrediction(db.sql, world, unclaimed())).id);
+  const { id } = await seedPrediction(db.sql, other, unclaimed());
+  const ids = async () => (await claim(db.sql, 2)).map((task) => task.id).sort();
+  expect(await ids()).toEqual([added[0], id].sort());
+  expect(await ids()).toEqual([added[1], added[2]].sort());
   expect(await ids()).toEqual([]);
 });
 
 test("what is not due yet, or waits in line → is not handed out", async () => {
-  await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(-60) }));
+  await seedPrediction(db.sql, world, unclaimed({ due_at: ago(-60) }));
   await seedPrediction(db.sql, world, unclaimed({ admitted_at: null, deadline_at: null }));
   expect(await claim(db.sql)).toEqual([]);
 });
@@ -61,37 +57,46 @@ describe("a lease", () => {
   test("that holds → no other worker gets the row; it is due again when the lease runs out", async () => {
     const { id } = await seedPrediction(db.sql, world, unclaimed());
     const [task] = await claim(db.sql, 10, 90);
-    expect(task).toMatchObject({ id, task: "submit", attempt: 1, failures: 0 });
+    expect(task).toMatchObject({ id, task: "submit", attempt: 1 });
     expect(await claim(db.sql)).toEqual([]);
     const [row] = await db.sql`
-      select extract(epoch from next_attempt_at - updated_at)::int as seconds, lease_token from keyframe.predictions where id = ${id}`;
-    expect(row).toEqual({ seconds: 90, lease_token: task?.lease_token });
+      select extract(epoch from due_at - now())::float8 as seconds, lease_token from keyframe_private.work where subject = ${id}`;
+    expect(row).toEqual({ seconds: expect.any(Number), lease_token: task?.lease_token });
+    expect([row?.seconds > 60, row?.seconds <= 90]).toEqual([true, true]);
   });
 
   test("that ran out → claimed again under a new one, with one failure more", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
     const [task] = await claim(db.sql);
-    expect(task).toMatchObject({ id, task: "store", attempt: 1, failures: 1, last_error: "lease_expired" });
+    expect(task).toMatchObject({ id, task: "store", attempt: 1, last_error: "lease_expired" });
     expect(task?.lease_token).not.toBe(lease);
+    expect(await workOf(db.sql, id)).toMatchObject([{ failures: 1 }]);
   });
 
-  test("that ran out max_failures times → the prediction fails with attempts_exhausted and is not handed out", async () => {
+  test.each([
+    ["store", "storing"],
+    ["poll", "processing"],
+    ["submit", "queued"],
+  ] as const)("of a %s that ran out max_failures times → the prediction fails with attempts_exhausted", async (kind, status) => { // biome-ignore format: one line
     await setSettings(db.sql, { max_failures: 3 });
-    const { id } = await seedPrediction(db.sql, world, { status: "storing" });
-    const other = await seedPrediction(db.sql, world, unclaimed());
-    for (const failures of [1, 2]) {
-      expect((await claim(db.sql)).find((task) => task.id === id)).toMatchObject({ failures });
+    const { id } = await seedPrediction(db.sql, world, { status, columns: { lease_token: null, attempt: kind === "submit" ? 0 : 1, updated_at: ago(60) } }); // biome-ignore format: one line
+    for (let expired = 0; expired < 3; expired++) {
+      expect(await claimOnly(db.sql)).toMatchObject([{ id, task: kind }]);
       await makeDue(db.sql, id);
     }
-    await db.sql`update keyframe.predictions set next_attempt_at = now(), lease_token = null where id = ${other.id}`;
-    expect((await claim(db.sql)).map((task) => task.id)).toEqual([other.id]);
-    await db.sql`select keyframe_private.sweep()`;
+    const [last] = await claimOnly(db.sql);
+    expect(last && (await begin(db.sql, last))).toBeNull();
     expect(await readRow(db.sql, id)).toMatchObject({
       status: "failed",
       error_code: "attempts_exhausted",
       error_retryable: true,
-      lease_token: null,
     });
+  });
+
+  test("after a submit was begun a million times → the prediction fails at once", async () => {
+    const { id } = await seedPrediction(db.sql, world, unclaimed({ attempt: 1_000_000 }));
+    await claim(db.sql);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
   });
 });
 

@@ -3,11 +3,13 @@ import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   claim,
+  endSearch,
   makeSearchesDue,
   providerSays,
   readRow,
   runsToCancel,
   submitsOf,
+  workOf,
 } from "../../support/database/calls.ts";
 import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
@@ -28,13 +30,14 @@ const inAMinute = () => new Date(Date.now() + 60_000);
 /** A prediction with an unanswered submit. */
 const seedUnanswered = (columns: Row = {}, prompt = "A pier at night") =>
   seedPrediction(db.sql, world, {
-    columns: { next_attempt_at: inAMinute(), ...columns },
+    columns: { due_at: inAMinute(), ...columns },
     input: { prompt },
     unanswered: SINCE,
   });
 
 /** What is to be searched for at the provider. */
 const searches = async () => (await claim(db.sql)).filter(({ task }) => task === "search");
+const searchOf = async (id: string) => (await workOf(db.sql, id)).find(({ kind }) => kind === "search") ?? {};
 /** Who deletes it, and how. The user has to cancel first: their own deletion is refused while it runs. */
 const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
   [
@@ -76,12 +79,9 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
     expect(await searches()).toEqual([]);
     await makeSearchesDue(db.sql);
     expect(await searches()).toMatchObject([{ id }]);
-    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1, 1, true) as done`).toEqual([
-      { done: true },
-    ]);
-    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1, 1, true) as done`).toEqual([
-      { done: false },
-    ]);
+    const { lease_token } = await searchOf(id);
+    for (let recorded = 0; recorded < 2; recorded++) await endSearch(db.sql, id, 1, true, String(lease_token));
+    await makeSearchesDue(db.sql);
     expect(await searches()).toEqual([]);
     // The prompt has gone with it; a run that calls back late is known all the same.
     expect(await submitsOf(db.sql, id)).toMatchObject([
@@ -140,7 +140,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
       () => db.sql`delete from keyframe.projects where id = ${world.project}`,
     );
     expect(await runsToCancel(db.sql)).toEqual(["run-b"]);
-    expect(await submitsOf(db.sql, id)).toMatchObject([{ search_due_at: null }]);
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ search_task: null }]);
   });
 
   test("the deletion is under way as the answer comes → the answer waits, and has the run cancelled", async () => {
@@ -179,14 +179,14 @@ test("deleted before it was submitted, while its run goes on or after that → k
   const metrics = { predict_time: 2 };
   const says = { id: running.id, run: running.run ?? "", status: "canceled", metrics };
   expect(await providerSays(db.sql, says)).toBe("ended");
-  expect(await submitsOf(db.sql, running.id)).toMatchObject([{ outcome: "canceled", metrics, cancel_due_at: null }]);
+  expect(await submitsOf(db.sql, running.id)).toMatchObject([{ outcome: "canceled", metrics }]);
 });
 
 test("its model's row goes, too → still searched for, by the settings it had", async () => {
   await db.sql`
     insert into keyframe.models (step, model, label, vendor, controls)
     values ('first-frame', 'short/lived', 'Short', 'Lived', '{"prompt": {"field": "text"}}')`;
-  await seedUnanswered({ model: "short/lived", next_attempt_at: SINCE });
+  await seedUnanswered({ model: "short/lived", due_at: SINCE });
   await db.sql`delete from auth.users where id = ${world.owner}`;
   await db.sql`delete from keyframe.models where model = 'short/lived'`;
   expect(await searches()).toMatchObject([

@@ -1,7 +1,8 @@
 import type postgres from "postgres";
 import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
-import { claim, complete, providerSays, readRow } from "../../support/database/calls.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
+import { claim, complete, makeDue, providerSays, readRow, sweepAndClaim } from "../../support/database/calls.ts";
 import { addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { start } from "../../support/database/user.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
@@ -9,7 +10,7 @@ import { whileOpen } from "../../support/database/waiting.ts";
 const db = useDatabase();
 afterEach(async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
-  await db.sql`delete from keyframe.predictions`;
+  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits");
 });
 
 const cancel = (world: World, id: string) =>
@@ -99,7 +100,7 @@ test.each(["fails", "is cancelled", "is past its deadline"])("one %s → the nex
   }
   if (how === "is past its deadline") {
     await db.sql`update keyframe.predictions set deadline_at = now() where id = ${first}`;
-    await db.sql`select keyframe_private.fail_overdue()`;
+    await sweepAndClaim(db.sql);
   }
   expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
 });
@@ -112,7 +113,7 @@ test("the next in line is being cancelled while a slot frees → the one after i
     await canceling`select keyframe.cancel_prediction(${world.project}, ${fifth})`;
     // Not by another cancel: those of one owner come one after the other.
     await db.sql`update keyframe.predictions set deadline_at = now() where id = ${first}`;
-    await db.sql`select keyframe_private.fail_overdue()`;
+    await sweepAndClaim(db.sql);
   });
   expect(await readRow(db.sql, fifth)).toMatchObject({ status: "canceled", admitted_at: null });
   expect(await readRow(db.sql, sixth)).toMatchObject({ status: "queued", admitted_at: expect.any(Date) });
@@ -153,7 +154,7 @@ test("a prediction ends while a sweep is admitting others → the places are fil
   await db.sql`update keyframe_private.settings set max_active_per_owner = 6`;
   await whileOpen(
     db.sql,
-    (sql) => sql`select keyframe_private.sweep()`,
+    sweepAndClaim,
     () => cancel(world, first),
   );
   expect(await admitted(world)).toBe(6);

@@ -69,7 +69,7 @@ async function addOwner() {
   const lost = { ...ofOwner, submitted_at: ago(YEARS), search_due_at: ago(YEARS), text_hash: 1 };
   await seedSubmit(db.sql, lost, {});
   const endpoint = await addEndpoint(db.sql, world.owner);
-  await db.sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '1 hour')`;
+  await db.sql`select keyframe_private.replace_webhook_secret(${endpoint}, interval '1 hour')`;
   await db.sql`update keyframe_private.webhook_secrets set expires_at = ${ago(1)} where endpoint_id = ${endpoint} and expires_at is not null`;
   await db.sql`
     insert into keyframe_private.webhook_hours (endpoint_id, hour) select ${endpoint}, now() - interval '1 day' * day from generate_series(3, 4) day`;

@@ -4,6 +4,7 @@ import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
+  callWorker,
   claim,
   makeDue,
   providerSays,
@@ -11,6 +12,7 @@ import {
   runsToCancel,
   type Saying,
   submitsOf,
+  workOf,
 } from "../../support/database/calls.ts";
 import { seedPrediction, seedSubmit, type Status, useWorld } from "../../support/database/predictions.ts";
 
@@ -33,7 +35,6 @@ test("a callback that comes before the submit's answer moves the prediction on, 
   expect(await readRow(db.sql, id)).toMatchObject({
     status: "processing",
     provider_prediction_id: run,
-    lease_token: null,
   });
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
@@ -229,7 +230,8 @@ describe("a run that failed because it could not read the images", () => {
       ...{ attempt: 1, failures: 1, last_error: "input_unreachable", progress: 0.5, started_at: expect.any(Date) },
     });
     const [wait] = await db.sql`
-      select extract(epoch from next_attempt_at - updated_at)::float as seconds from keyframe.predictions where id = ${id}`;
+      select extract(epoch from w.due_at - p.updated_at)::float as seconds
+      from keyframe.predictions p join keyframe_private.work w on w.subject = p.id and w.kind = 'submit' where p.id = ${id}`;
     expect(wait?.seconds).toBeGreaterThan(1);
     expect(await submitAgain(id)).toMatchObject({ task: "submit", attempt: 2, search_since: null });
   });
@@ -303,8 +305,13 @@ describe("asking the provider to cancel a run", () => {
     expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("ended");
     await db.sql`delete from keyframe_private.provider_submits where provider_prediction_id is null`;
   });
-  const recordNotCanceled = async (isUnknown = false) =>
-    (await db.sql`select keyframe_worker.record_run_not_canceled(${run}, ${isUnknown}) as found`)[0]?.found;
+  const cancels = async () => (await claim(db.sql)).filter(({ task }) => task === "cancel");
+  /** A worker asks for it, in vain. */
+  const recordNotCanceled = async (isUnknown = false) => {
+    const [task] = await cancels();
+    const lease = { work_id: task?.work_id, lease_token: task?.lease_token };
+    await callWorker(db.sql, "record_run_not_canceled", { ...lease, is_unknown: isUnknown });
+  };
   const submit = async () => (await submitsOf(db.sql, id))[0];
 
   test.each(["canceled", "succeeded", "failed", "aborted"])(
@@ -312,37 +319,38 @@ describe("asking the provider to cancel a run", () => {
     async (status) => {
       const metrics = { predict_time: 1.5, resolution_target: "720p", with_audio: false };
       expect(await providerSays(db.sql, { id, run, status, metrics })).toBe("ended");
-      expect(await recordNotCanceled()).toBe(false);
+      expect(await cancels()).toEqual([]);
       // What is said later does not change it.
       await providerSays(db.sql, { id, run, status: "failed", metrics: { predict_time: 9 } });
-      expect(await submit()).toMatchObject({ outcome: status, metrics, cancel_due_at: null });
+      expect(await submit()).toMatchObject({ outcome: status, metrics });
     },
   );
 
   test("the provider does not know it any more → lost, and not asked again", async () => {
-    expect(await recordNotCanceled(true)).toBe(true);
-    expect(await submit()).toMatchObject({ outcome: "lost", cancel_due_at: null });
+    await recordNotCanceled(true);
+    expect(await submit()).toMatchObject({ outcome: "lost" });
+    expect(await workOf(db.sql, id)).toEqual([]);
   });
 
   test("did not work → asked again after 10 s, 20 s, up to five minutes, for a day", async () => {
     for (let time = 1; time <= 40; time++) {
-      expect(await recordNotCanceled()).toBe(true);
+      await recordNotCanceled();
       const [row] = await db.sql`
-        select extract(epoch from cancel_due_at - now())::int as wait from keyframe_private.provider_submits where prediction_id = ${id}`;
+        select extract(epoch from due_at - now())::int as wait from keyframe_private.work where subject = ${id}`;
+      await makeDue(db.sql, id);
       const wait = Math.min(time * 10, 300);
       expect(row?.wait).toBeGreaterThan(wait - 3);
       expect(row?.wait).toBeLessThanOrEqual(wait);
     }
     await db.sql`update keyframe_private.provider_submits set answered_at = now() - interval '25 hours'`;
     await recordNotCanceled();
-    expect(await submit()).toMatchObject({ outcome: "lost", cancel_due_at: null });
+    expect(await submit()).toMatchObject({ outcome: "lost" });
   });
 
   test("is handed out by a claim as a task, and again once that lease ran out", async () => {
-    const cancels = async () => (await claim(db.sql)).filter(({ task }) => task === "cancel");
     expect(await cancels()).toMatchObject([{ task: "cancel", id, provider_prediction_id: run, attempt: 1 }]);
     expect(await cancels()).toEqual([]);
-    await db.sql`update keyframe_private.provider_submits set cancel_due_at = now() - interval '1 second'`;
+    await makeDue(db.sql, id);
     expect((await cancels()).length).toBe(1);
   });
 });

@@ -3,6 +3,7 @@ import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import {
   claim,
+  endSearch,
   makeDue,
   makeSearchesDue,
   providerSays,
@@ -80,7 +81,8 @@ const OTHERS: [string, (world: World) => Promise<unknown>][] = [
     "lost its answer, was cancelled, and its search has ended",
     async (world) => {
       const id = await loseAnswer(world);
-      await db.sql`select keyframe_private.mark_canceled(${id}), keyframe_worker.record_search_ended(${id}, 1, 1, true)`;
+      await db.sql`select keyframe_private.mark_canceled(${id})`;
+      await endSearch(db.sql, id);
     },
   ],
   [

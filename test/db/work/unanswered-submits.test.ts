@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { claim, makeSearchesDue, providerSays, readRow, retryLater, submitsOf } from "../../support/database/calls.ts";
+import { claim, endSearch, fail, makeSearchesDue, providerSays, readRow, retryLater, runsToCancel, submitsOf, sweepAndClaim } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";
@@ -18,7 +18,7 @@ const RECENTLY = new Date(Date.now() - 60_000);
 const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
   seedPrediction(db.sql, world, { columns, unanswered });
 
-const sweep = async () => void (await db.sql`select keyframe_private.sweep()`);
+const sweep = () => sweepAndClaim(db.sql);
 const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
 
 test.each<
@@ -43,6 +43,7 @@ test.each<
   await end(id, lease);
   expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
   expect(await isUnanswered(id)).toBe(isSearched);
+  await makeSearchesDue(db.sql);
   expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
 });
 
@@ -52,7 +53,7 @@ test("a search ends without a run while the answer of the submit is being record
   await whileOpen(
     db.sql,
     (open) => providerSays(open, { id, run: "run-1", status: "starting" }),
-    () => db.sql`select keyframe_worker.record_search_ended(${id}, 1, 1, false)`,
+    () => endSearch(db.sql, id, 1, false),
   );
   expect(await submitsOf(db.sql, id)).toMatchObject([
     { provider_prediction_id: "run-1", ended_at: null, outcome: null, cost_state: "held" },
@@ -63,10 +64,9 @@ test("refused by the provider, which is an answer → no search, also when it wa
   for (const isCanceled of [false, true]) {
     const { id, lease } = await seedUnanswered();
     if (isCanceled) await db.sql`select keyframe_private.mark_canceled(${id})`;
-    const [row] = await db.sql`
-      select keyframe_worker.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false, attempt_without_run => 1) as done`;
-    expect(row?.done).toBe(!isCanceled);
-    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run", search_due_at: null }]);
+    expect(await fail(db.sql, id, lease, "provider_rejected_input", 1)).toBe(true);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: isCanceled ? "canceled" : "failed" });
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run" }]);
     await makeSearchesDue(db.sql);
     expect(await claim(db.sql)).toEqual([]);
   }
@@ -76,8 +76,7 @@ test("the second submit is refused for good, the first had no answer → the fir
   const { id } = await seedUnanswered({ lease_token: null });
   const [task] = await claim(db.sql);
   expect(task).toMatchObject({ task: "submit", attempt: 2, search_attempt: 1 });
-  await db.sql`
-    select keyframe_worker.fail_prediction(${id}, ${task?.lease_token ?? null}, 'provider_rejected_input', 'No.', false, attempt_without_run => 2)`;
+  await fail(db.sql, id, task?.lease_token ?? null, "provider_rejected_input", 2);
   await makeSearchesDue(db.sql);
   expect(await claim(db.sql)).toMatchObject([{ task: "search", id, attempt: 1 }]);
 });
@@ -91,9 +90,10 @@ test("an earlier submit calls back while the second is under way → followed; w
   expect(search).toMatchObject({ id, attempt: 2 });
   expect(await providerSays(db.sql, { id, run: "run-2", attempt: 2, foundBy: "name" })).toBe("stale");
   expect(await submitsOf(db.sql, id)).toMatchObject([
-    { attempt: 1, provider_prediction_id: "run-1", cancel_due_at: null },
-    { attempt: 2, provider_prediction_id: "run-2", cancel_due_at: expect.any(Date) },
+    { attempt: 1, provider_prediction_id: "run-1" },
+    { attempt: 2, provider_prediction_id: "run-2" },
   ]);
+  expect(await runsToCancel(db.sql)).toEqual(["run-2"]);
 });
 
 test("its run is found before the next submit → that of the first attempt; the second was not sent", async () => {
@@ -122,7 +122,7 @@ test.for(["failed", "canceled"] as const)(
   async (status) => {
     const { id } = await seedGivenUp(status);
     await prune();
-    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", search_task: null, search_due_at: null }]);
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", search_task: null }]);
     expect(await claim(db.sql)).toEqual([]);
   },
 );
@@ -132,19 +132,16 @@ test("a lost submit whose run calls back after all → its run is known, and to 
   await prune();
   expect(await providerSays(db.sql, { id, run: "run-late" })).toBe("ended");
   expect(await submitsOf(db.sql, id)).toMatchObject([
-    { provider_prediction_id: "run-late", outcome: null, ended_at: null, cancel_due_at: expect.any(Date) },
+    { provider_prediction_id: "run-late", outcome: null, ended_at: null },
   ]);
+  expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
 });
 
-test("not unanswered for a day yet, being searched for, or still to be submitted → the pruning leaves it", async () => {
+test("not unanswered for a day yet, or still to be submitted again → the pruning leaves it", async () => {
   const young = await seedGivenUp("failed", {}, new Date(Date.now() - 23 * 3_600_000));
-  const sought = await seedGivenUp("canceled", { next_attempt_at: new Date(Date.now() + 60_000) });
   const queued = await seedUnanswered({}, LONG_AGO);
   await prune();
-  for (const { id } of [young, sought, queued]) expect(await isUnanswered(id)).toBe(true);
-  await makeSearchesDue(db.sql);
-  await prune();
-  expect(await isUnanswered(sought.id)).toBe(false);
+  for (const { id } of [young, queued]) expect(await isUnanswered(id)).toBe(true);
 });
 
 test("past 13 months → pruned, unless it has not ended", async () => {

@@ -29,6 +29,12 @@ export async function claim(
   return tasks;
 }
 
+/** What the sweep adds is claimed and done, with all else that is due. */
+export async function sweepAndClaim(sql: AnySql): Promise<Task[]> {
+  await sql`select keyframe_private.sweep()`;
+  return await claim(sql, 100);
+}
+
 /** claim_tasks' tasks alone. */
 export async function claimOnly(
   sql: AnySql,
@@ -123,8 +129,15 @@ export async function complete(
   });
 }
 
-export async function fail(sql: AnySql, id: string, lease: string | null, code = "output_invalid"): Promise<boolean> {
-  const said = { code, message: "It did not work.", retryable: true };
+/** fail_prediction's answer. `withoutRun`: the attempt that the provider refused. */
+export async function fail(
+  sql: AnySql,
+  id: string,
+  lease: string | null,
+  code = "output_invalid",
+  withoutRun: number | null = null,
+): Promise<boolean> {
+  const said = { code, message: "It did not work.", retryable: true, attempt_without_run: withoutRun };
   return await callWorker(sql, "fail_prediction", { ...(await leaseOf(sql, id, lease)), prediction_id: id, ...said });
 }
 
@@ -142,13 +155,14 @@ export async function retryLater(
 }
 type Retry = { code?: string; retryAfter?: number; answered?: boolean };
 
-/** A prediction's row as it is now, with its work: lease_token, due_at, failures and last_error, null without any. */
+/** A prediction's row as it is now, with the work that its status asks for: lease_token, due_at, failures and last_error, null without any. */
 export async function readRow(sql: AnySql, id: string): Promise<Row> {
   const [row] = await sql<Row[]>`
     select p.*, w.lease_token, w.due_at, coalesce(w.failures, 0) as failures, w.last_error from keyframe.predictions p
     left join lateral (
       select o.* from keyframe_private.work o
-      where o.subject = p.id and o.kind in ('submit', 'poll', 'store') order by o.state desc, o.id desc limit 1) w on true
+      where o.subject = p.id and o.kind = case p.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end
+      order by o.submit_id desc nulls last, o.id desc limit 1) w on true
     where p.id = ${id}`;
   if (!row) throw new Error(`There is no prediction ${id}.`);
   return row;
@@ -167,7 +181,7 @@ export async function makeDue(sql: AnySql, subject: string): Promise<void> {
 export async function runsToCancel(sql: AnySql): Promise<string[]> {
   const rows = await sql<{ run: string }[]>`
     select s.provider_prediction_id as run from keyframe_private.work w
-    join keyframe_private.provider_submits s on s.id = w.submit_id where w.kind = 'cancel' order by 1`;
+    join keyframe_private.provider_submits s on s.id = w.submit_id and s.ended_at is null where w.kind = 'cancel' order by 1`;
   return rows.map(({ run }) => run);
 }
 
@@ -175,6 +189,14 @@ export async function runsToCancel(sql: AnySql): Promise<string[]> {
 export async function submitsOf(sql: AnySql, id: string): Promise<Row[]> {
   return await sql<Row[]>`
     select * from keyframe_private.provider_submits where prediction_id = ${id} order by attempt, id`;
+}
+
+/** The search for the runs of a submit has ended. `lease`: of the search that this was; without one it was part of a submit. */
+export async function endSearch(sql: AnySql, id: string, attempt = 1, isUnproven = true, lease: string | null = null) {
+  await callWorker(sql, "record_search_ended", {
+    ...{ prediction_id: id, first_attempt: attempt, last_attempt: attempt, is_unproven: isUnproven },
+    ...(lease && (await leaseOf(sql, id, lease))),
+  });
 }
 
 /** All searches are due, and their leases have expired. */

@@ -47,10 +47,7 @@ const KINDS: Partial<Record<Status, [queue: string, kind: string]>> = {
   ...{ queued: ["ask", "submit"], starting: ["ask", "poll"], processing: ["ask", "poll"], storing: ["copy", "store"] },
 };
 
-/**
- * The columns that a prediction and its work have to have in a status, as the state machine would have left them. Attempt 1, lease
- * held and expired.
- */
+/** The columns that a prediction has to have in a status, as the state machine would have left them. Attempt 1. */
 export function columnsIn(status: Status, step: Step = "first-frame", outputPath = ""): Row {
   const hadRun = status !== "queued" && status !== "canceled";
   const now = new Date();
@@ -58,9 +55,7 @@ export function columnsIn(status: Status, step: Step = "first-frame", outputPath
     status,
     provider_prediction_id: hadRun ? `run-${crypto.randomUUID()}` : null,
     attempt: 1,
-    lease_token: isOver(status) ? null : crypto.randomUUID(),
     admitted_at: now,
-    due_at: new Date(now.getTime() - 1_000), // due, also for a transaction that began before this row
     deadline_at: new Date(now.getTime() + 3_600_000),
     started_at: hadRun ? now : null,
     provider_output_url: status === "storing" || status === "succeeded" ? "https://replicate.delivery/out.png" : null,
@@ -105,7 +100,8 @@ export type SeedOptions = {
 export type Seeded = { id: string; lease: string | null; run: string | null };
 
 /**
- * Puts a prediction into any status without the triggers (no rate limit, no admission, no kick); checks still hold.
+ * Puts a prediction into any status without the triggers (no rate limit, no admission, no kick); checks still hold. Its work is leased, and
+ * the lease has expired; without lease_token the work is due.
  * A video gets a first frame that succeeded, each image of the input its row in prediction_images, and a run of the provider, a submit
  * without an answer or one that waits its row in provider_submits.
  * Give it a transaction, or connections to open one on.
@@ -122,7 +118,12 @@ export async function seedPrediction(
     input.firstFramePredictionId = (await seedPrediction(sql, world, { status: "succeeded" })).id;
   }
   const id = typeof columns.id === "string" ? columns.id : crypto.randomUUID();
-  const state: Row = { ...columnsIn(status, step, outputPathOf(id, world)), ...columns };
+  const state: Row = {
+    ...columnsIn(status, step, outputPathOf(id, world)),
+    lease_token: isOver(status) ? null : crypto.randomUUID(),
+    due_at: new Date(Date.now() - 1_000), // due, also for a transaction that began before this row
+    ...columns,
+  };
   const columnsOf = (isOfWork: boolean) =>
     Object.fromEntries(Object.entries(state).filter(([name]) => WORK_COLUMNS.includes(name) === isOfWork)) as Row;
   const row = {
@@ -175,11 +176,8 @@ async function seedWork(sql: postgres.TransactionSql, columns: Row): Promise<voi
   const state =
     lease_token !== null ? "leased" : due_at instanceof Date && due_at <= new Date() ? "ready" : "scheduled";
   const row = { ...columns, state, worker: lease_token === null ? null : crypto.randomUUID() };
-  await sql`insert into keyframe_private.work ${sql(row)}`;
-  await sql`
-    update keyframe_private.work w
-    set submit_id = (select max(s.id) from keyframe_private.provider_submits s where s.prediction_id = w.subject)
-    where w.subject = ${String(columns.subject)}`;
+  const [submit] = await sql`select max(id) as id from keyframe_private.provider_submits where prediction_id = ${String(columns.subject)}`;
+  await sql`insert into keyframe_private.work ${sql({ ...row, submit_id: submit?.id ?? null })}`;
 }
 
 /** So many more of a seeded prediction, each with its submits and its work. */

@@ -3,9 +3,6 @@ import type { Blocker, LastKick, Part, ServiceFigures, WorkerFigures } from "../
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { isOlder } from "../../../supabase/functions/api/routes/health.ts";
 import { problemsOf } from "../../../supabase/functions/api/runbook/problems.ts";
-import { createTaskPlaces } from "../../../supabase/functions/keyframe-generate/tasks/task-places.ts";
-import { GENERATE_PLACES } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
-import { makeClock } from "../../support/worker-clock.ts";
 import { type AllFigures, sampleFigures } from "./figures.ts";
 import { OWNER, SECRET_KEY, startApi } from "./fixture.ts";
 
@@ -49,15 +46,9 @@ const BLOCKER: Blocker = {
   ...{ pid: 7, role: "app", seconds: 20.6, isIdle: false, blocks: 0, tables: "keyframe.projects", locksTables: false },
 };
 const CALLER = { ownerId: OWNER, calls: 6, called: "read_usage", seconds: 4.4 };
-const ASIDE = {
-  ...{
-    kind: "prune",
-    subject: "delete keyframe.lanes x",
-    code: "P0001",
-    reason: "An app keeps it.",
-    failures: 1,
-    seconds: 70,
-  },
+const UNPRUNED = {
+  ...{ kind: "prune", subject: "delete keyframe.webhook_events x", code: "P0001" },
+  ...{ reason: "An app keeps it.", failures: 2 },
 };
 
 /** Of a service where all is well, but for what is given. */
@@ -71,7 +62,7 @@ function figures(parts: Partial<ServiceFigures> = {}): AllFigures {
     workers: { generate: WORKER, deliver: WORKER },
     settings: { isReadOnly: false, hasSettings: true, missingSecrets: [], clockBackSeconds: null },
     due: NOT_DUE,
-    setAside: { count: 1, kinds: { claim: 1 }, oldest: { ...ASIDE, code: "55P03", seconds: 19.9 } },
+    setAside: { count: 0, kinds: {}, worst: null },
     calls: { slow: 4, slowest: "read_usage", slowestSeconds: 9, owners: [] },
     jobs: { sweep: JOB, "merge-costs": JOB },
     costs: COSTS,
@@ -230,14 +221,20 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
     /^The database's clock was set back by 3600 s: .*time synchronisation/,
   ],
   [
-    "a row that a job leaves out",
-    { setAside: { count: 1, kinds: { prune: 1 }, oldest: ASIDE } },
-    /^1 row fails and is left out \(prune: 1\), such as prune delete keyframe\.lanes x for 70 s: An app keeps it \(P0001\)\. .*set_aside\.$/,
+    "a row that pruning leaves out",
+    { setAside: { count: 1, kinds: { prune: 1 }, worst: UNPRUNED } },
+    /^The database refuses 1 row \(prune: 1\), such as prune delete keyframe\.webhook_events x, 2 times: An app keeps it \(P0001\)\. .* All of them: select \* from keyframe_private\.unpruned\.$/,
   ],
   [
-    "rows whose claim waits for somebody's lock for long",
-    { setAside: { count: 3, kinds: { claim: 2, admit: 1 }, oldest: { ...ASIDE, code: "55P03", seconds: 20 } } },
-    /^3 rows fail and are left out \(claim: 2, admit: 1\)/,
+    "work of generate that the database refuses",
+    {
+      setAside: {
+        count: 3,
+        kinds: { poll: 2, prune: 1 },
+        worst: { ...UNPRUNED, kind: "poll", subject: OWNER, reason: null, failures: 9 },
+      },
+    },
+    /^The database refuses 3 rows \(poll: 2, prune: 1\), such as poll 7d3f1c52-\S+, 9 times: P0001; the log of keyframe-generate has more\. .* keyframe_private\.work where failures > 2; select \* from keyframe_private\.unpruned\.$/,
   ],
   [
     "many long calls",
@@ -297,29 +294,29 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   expect(problemsOf(figures(parts))).toEqual([expect.stringMatching(sentence)]);
 });
 
-test.each([
+test.each<["generate" | "deliver", WorkerFigures["places"]["slow"], RegExp]>([
   [
-    "a model",
-    "acme/slow",
-    /^Of the requests that generate makes at once, .*: \d+ of 96 for acme\/slow\. .*enabled = false/,
+    "generate",
+    [
+      { name: "acme/slow", open: 12, of: 96 },
+      { name: "cdn.example acme/film", open: 4, of: 36 },
+    ],
+    /^Much of what generate does at once waits for something slow: 12 of 96 for acme\/slow\. .*enabled = false/,
   ],
   [
-    "an output's host",
-    "cdn.example acme/film",
-    /, many wait for something slow: \d+ of 36 for cdn\.example acme\/film\. /,
+    "deliver",
+    [{ name: "crm.example slow", open: 55, of: 440 }],
+    /: 55 of 440 for crm\.example slow\. .*admin_webhook_health/,
   ],
-])("%s hangs for all its owners → one problem, from what generate reports", async (_, resource, sentence) => {
-  const time = makeClock();
-  const tasks = createTaskPlaces(GENERATE_PLACES, time.clock);
-  const problemsAt = async (ms: number) => {
-    for (let owner = 0; owner < 100; owner++)
-      void tasks.hold({ owner_id: `${ms} ${owner}`, resource }, () => new Promise(() => {}));
-    await time.sleepUntil(ms);
-    return problemsOf(figures({ workers: { generate: { ...WORKER, places: tasks.report() }, deliver: WORKER } }));
-  };
-  expect(await problemsAt(9_000)).toEqual([]);
-  await problemsAt(20_000);
-  expect(await problemsAt(40_000)).toEqual([expect.stringMatching(sentence)]);
+])("an eighth of the places of %s waits for one thing → one problem, which names it", (name, slow, sentence) => {
+  const workers = { generate: WORKER, deliver: WORKER, [name]: { ...WORKER, places: { of: 132, open: 80, slow } } };
+  expect(problemsOf(figures({ workers }))).toEqual([expect.stringMatching(sentence)]);
+});
+
+test("deliver has ten slow requests → one problem; generate, whose work is slower, none", () => {
+  const sentence = /^10 deliveries have been leased for over 3 s: receivers are slow\./;
+  expect(ofDeliver({ slowRequests: 10 })).toEqual([expect.stringMatching(sentence)]);
+  expect(problemsOf(figures({ workers: { generate: { ...WORKER, slowRequests: 10 }, deliver: WORKER } }))).toEqual([]);
 });
 
 describe("costs", () => {

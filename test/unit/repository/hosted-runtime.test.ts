@@ -120,24 +120,13 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     const receiver = await receive((socket) => socket.write(answer("200 OK", "thanks")));
     const recorded: unknown[] = [];
     const { id, attempt, endpoint_id, event_id, body } = delivery("");
-    const due = [{ id, attempt, event_id, body }];
+    const due = [{ id, work_id: 1, attempt, event_id, body }];
     const database = serveDatabase((_name, given) => {
       recorded.push(...(given as { results: unknown[] }).results); // as createExchange sends it
       const url = `http://localhost:${receiver.port}/in`;
       const deliveries = due.splice(0);
-      const claimed = {
-        lane_id: endpoint_id,
-        token: id,
-        endpoint_id,
-        max_open: 8,
-        url,
-        secrets: [HOSTED_SECRET],
-        deliveries,
-      };
-      const endpoints = deliveries.length > 0 ? [claimed] : [];
-      const max_open = { [endpoint_id]: 8 };
-      const claim = { endpoints, kept: [endpoint_id], lost: [], max_open, others_wait: false, set_aside: [] };
-      return { unrecorded: [], claim, claim_error: null };
+      const claimed = { endpoint_id, url, max_open: 8, secrets: [HOSTED_SECRET], deliveries };
+      return { endpoints: deliveries.length > 0 ? [claimed] : [], unrecorded: [], cursors: [], more: false };
     });
     const url = await bootHosted("keyframe-deliver", database);
     await expectUnsignedRefused(url);

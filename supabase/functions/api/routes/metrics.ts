@@ -59,7 +59,7 @@ export function metricsText(figures: ServiceFigures): string {
       gauge("models_unavailable", "Enabled models that a start cannot use.", "", alone(length)),
     ),
     ...ofPart(figures.setAside, ({ count }) =>
-      gauge("rows_set_aside", "Rows that jobs and claims leave out because they fail.", "", alone(count)),
+      gauge("rows_set_aside", "Rows that the database refuses again and again.", "", alone(count)),
     ),
     gauge(
       "oldest_transaction_seconds",
@@ -114,9 +114,9 @@ export function metricsText(figures: ServiceFigures): string {
       slowRequests: "worker_slow_requests",
     }),
     ...ofPart(workers, ({ generate, deliver }) =>
-      gauge("worker_places_open", "Pieces of work in progress.", "function", {
-        generate: generate.places?.open ?? null,
-        deliver: deliver.places?.open ?? null,
+      gauge("worker_places_open", "Pieces of work that are leased.", "function", {
+        generate: generate.places.open,
+        deliver: deliver.places.open,
       }),
     ),
     ...ofPart(workers, ({ generate, deliver }) =>
@@ -158,8 +158,7 @@ const costsOf = ({ settledMicros, heldMicros, unknownMicros }: Part<"costs">["to
 
 const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
 
-const slowOf = ({ places }: Part<"workers">["generate"]) =>
-  places === null ? null : sum(places.slow.map(({ open }) => open));
+const slowOf = ({ places }: Part<"workers">["generate"]) => sum(places.slow.map(({ open }) => open));
 
 const zeros = (ages: Record<string, number | null>): Record<string, number> =>
   Object.fromEntries(Object.entries(ages).map(([kind, age]) => [kind, age ?? 0]));

@@ -45,7 +45,7 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
   }
   if (settings?.clockBackSeconds) {
     problems.push(
-      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: what is due by the earlier time waits until the clock gets there. Check the time synchronisation of the database's host. To start it now: update keyframe.predictions set next_attempt_at = now() where completed_at is null and next_attempt_at > now().`,
+      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: what is due by the earlier time waits until the clock gets there. Check the time synchronisation of the database's host. To start it now: update keyframe_private.work set due_at = now() where queue <> 'deliver' and state = 'scheduled' and due_at > now().`,
     );
   }
   return problems;
@@ -89,16 +89,20 @@ function unreadProblems({ unread, blockers }: ServiceFigures): string[] {
   return problems;
 }
 
-/** Somebody's lock is in the way: it is over in a moment, or its transaction is named. */
-const LOCK_CODES = new Set([LOCKED, "40001", "40P01"]);
-const LOCK_SECONDS = 20;
-
-function setAsideProblems({ count, kinds, oldest }: Part<"setAside">): string[] {
-  if (oldest === null || (LOCK_CODES.has(oldest.code) && (oldest.seconds ?? 0) < LOCK_SECONDS)) return [];
-  const { kind, subject, code, reason, seconds } = oldest;
+function setAsideProblems({ count, kinds, worst }: Part<"setAside">): string[] {
+  if (worst === null) return [];
+  const { kind, subject, code, reason, failures } = worst;
   const each = Object.entries(kinds).map(([name, rows]) => `${name}: ${rows}`);
+  const why =
+    reason === null ? `${code}; the log of keyframe-generate has more` : `${reason.replace(/\.$/, "")} (${code})`;
+  const tables = [
+    ...(Object.keys(kinds).some((name) => name !== "prune")
+      ? ["select * from keyframe_private.work where failures > 2"]
+      : []),
+    ...("prune" in kinds ? ["select * from keyframe_private.unpruned"] : []),
+  ];
   return [
-    `${count === 1 ? "1 row fails and is" : `${count} rows fail and are`} left out (${each.join(", ")}), such as ${kind} ${subject} for ${Math.round(seconds ?? 0)} s: ${reason.replace(/\.$/, "")} (${code}). Change the trigger, the foreign key or the row that causes it; they are tried again by themselves. All of them: select * from keyframe_private.set_aside.`,
+    `The database refuses ${count === 1 ? "1 row" : `${count} rows`} (${each.join(", ")}), such as ${kind} ${subject}, ${failures} times: ${why}. Change the trigger, the foreign key or the row that causes it; it is tried again by itself. All of them: ${tables.join("; ")}.`,
   ];
 }
 

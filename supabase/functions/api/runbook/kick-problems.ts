@@ -60,7 +60,7 @@ function kickProblem(name: string, { outcome, status, error }: LastKick, { oldes
 
 function byStatus(name: string, status: number | null): string {
   if (status === 401 || status === 403) {
-    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again; if it stays so, their clocks are minutes apart.`;
+    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again; if it persists, their clocks are minutes apart.`;
   }
   if (status === 404) return `keyframe_functions_url in the Vault is wrong, or ${name} is not deployed. Deploy again.`;
   if (status !== null && status >= 500) return `${name} fails. Its log says why.`;

@@ -1,11 +1,11 @@
 import type { Part, ServiceFigures, WorkerFigures } from "../../../../shared/contract/service.ts";
 
-/** Calls take milliseconds. A worker's figures are its last word, so they count only while it is there. */
+/** Calls take milliseconds. The figures of a worker that no longer claims are old. */
 const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** A few slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
-/** Part of a kind's places. One model or host that is slow for all gets at most a quarter of the shared ones (docs/decisions/0033-places.md). */
+/** Part of a queue's places. One model or host gets at most two fifths of them. */
 const MANY_SLOW_PLACES = 1 / 8;
 /** Each worker takes what has waited longest, so work waits this long only when it is not done, or there is too much of it. */
 const LATE_SECONDS = 30;
@@ -42,7 +42,7 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
       `The database calls of ${name} take ${callSeconds.toFixed(1)} s, so its work is late. Look at the load of Postgres, the connections of the Data API (PGRST_DB_POOL), and the network between them; if jit is on, switch it off for the role authenticator.`,
     );
   }
-  const slow = places?.slow.filter(({ open, of }) => open >= of * MANY_SLOW_PLACES) ?? [];
+  const slow = places.slow.filter(({ open, of }) => open >= of * MANY_SLOW_PLACES);
   if (slow.length > 0) {
     const causes = slow.map(({ name: cause, open, of }) => `${open} of ${of} for ${cause}`).join(", ");
     const remedy =
@@ -50,11 +50,11 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
         ? "Switch a model off that stays slow (update keyframe.models set enabled = false); what waits for it fails at its deadline."
         : "keyframe_private.admin_webhook_health shows whose deliveries are due; disable an endpoint that stays slow.";
     problems.push(
-      `Of the requests that ${name} makes at once, many wait for something slow: ${causes}. Work that needs it waits; other work does not. ${remedy}`,
+      `Much of what ${name} does at once waits for something slow: ${causes}. Other work that needs it waits too; the rest does not. ${remedy}`,
     );
-  } else if (slowRequests >= MANY_SLOW_REQUESTS) {
+  } else if (name === "deliver" && slowRequests >= MANY_SLOW_REQUESTS) {
     problems.push(
-      `${slowRequests} requests of deliver have been open for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
+      `${slowRequests} deliveries have been leased for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
     );
   }
   return problems;

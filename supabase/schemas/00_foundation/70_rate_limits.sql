@@ -1,0 +1,151 @@
+-- One token bucket per owner and route class. An administrator changes a limit without a deploy.
+
+create table keyframe_private.rate_limits (
+  route_class text primary key,
+  capacity integer not null check (capacity > 0),
+  per_second double precision not null check (per_second > 0)
+);
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
+insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
+  ('create', 60, 1),
+  ('generate', 60, 1),
+  ('upload', 30, 0.5),
+  ('change', 120, 2),
+  ('read', 1200, 20),
+  ('shared', 600, 10),
+  ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
+
+-- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
+create unlogged table keyframe_private.rate_buckets (
+  owner_id uuid not null,
+  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
+  tokens double precision not null,
+  refilled_at timestamptz not null,
+  low_since timestamptz,
+  primary key (owner_id, route_class)
+) with (fillfactor = 50);
+comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
+comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
+comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
+comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
+create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
+
+-- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
+-- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
+-- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
+-- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
+create function keyframe_private.take_token(
+  route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+#variable_conflict use_column
+declare
+  caller constant uuid := holder; -- null for administrators and for the secret key, which have no limit
+  bucket record;
+begin
+  perform keyframe_private.require_client_may(coalesce(needed,
+    case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
+  perform keyframe_private.take_call();
+  if take_token.route_class in ('create', 'generate', 'upload', 'change') then
+    perform keyframe_private.require_not_moved(caller);
+  end if;
+  with limited as (
+    select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
+    where l.route_class = take_token.route_class and caller is not null
+  ), taken as (
+    insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
+    select caller, l.route_class, l.capacity - l.taken, now() from limited l
+    on conflict (owner_id, route_class) do update
+      set (tokens, low_since) = (
+            -- Since now, where the bucket was full, and where the clock was set back.
+            select n.tokens,
+              case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
+            from limited l
+            cross join lateral (select least(
+              excluded.tokens, -- what a full bucket would have left
+              b.tokens + l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken) as tokens) n),
+          -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
+          refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
+    returning b.tokens
+  )
+  select l.*, t.tokens into bucket from limited l cross join taken t;
+  if not found then
+    if take_token.route_class = 'change' and caller is not null then
+      perform keyframe_private.take_lock('changes', caller);
+    end if;
+    return null;
+  elsif bucket.tokens < 0 then
+    perform keyframe_private.raise_error('rate_limited',
+      'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
+      jsonb_build_object(
+        'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
+        'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
+  end if;
+  if take_token.route_class = 'change' then
+    perform set_config('keyframe.change_of', caller::text, true);
+  end if;
+  return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
+end $$;
+comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
+
+-- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
+create function keyframe_private.take_more(rate jsonb, number integer, per_token integer)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+begin
+  return case when number < per_token then rate else keyframe_private.take_token('read', number / per_token) end;
+end $$;
+comment on function keyframe_private.take_more is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
+
+create function keyframe_private.rows_per_token()
+returns integer language sql immutable set search_path = '' as $$
+  select 25
+$$;
+comment on function keyframe_private.rows_per_token is 'How many predictions or deliveries of a list one token pays for.';
+
+create function keyframe_private.rate_json(route_class text, capacity integer, per_second double precision, tokens double precision)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return jsonb_build_object(
+    'policy', route_class, 'limit', capacity, 'remaining', floor(tokens), 'reset_seconds', ceil((capacity - tokens) / per_second),
+    'window_seconds', ceil(capacity / per_second));
+end $$;
+comment on function keyframe_private.rate_json is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
+
+-- Functions on a user's request path are plpgsql, whose plans a session keeps: planning SQL functions took half of the time of a start.
+create function keyframe_private.rate_state(route_class text)
+returns jsonb language plpgsql stable security definer set search_path = '' as $$
+declare
+  caller uuid := auth.uid();
+begin
+  return (
+    select keyframe_private.rate_json(l.route_class, l.capacity, l.per_second, coalesce(b.tokens, l.capacity))
+    from keyframe_private.rate_limits l
+    left join keyframe_private.rate_buckets b on b.owner_id = caller and b.route_class = l.route_class
+    where l.route_class = rate_state.route_class and caller is not null);
+end $$;
+comment on function keyframe_private.rate_state is 'The state of the caller''s bucket, as rate_json; null without a caller or a limit.';
+
+create function keyframe_private.limit_creations()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_token('create');
+  return new;
+end $$;
+
+-- Before any row is locked: a request that waits for its token holds no lock. A change of a film and its projects counts once.
+create function keyframe_private.limit_changes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if pg_trigger_depth() > 1 then -- the deletion of an account takes no token
+    return null;
+  end if;
+  perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if current_setting('keyframe.change_of', true) is distinct from auth.uid()::text then
+    perform keyframe_private.take_token('change');
+  end if;
+  return null;
+end $$;
