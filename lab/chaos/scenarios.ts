@@ -174,7 +174,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     sentence: "an app's trigger that raises whenever a prediction of one account is to be submitted",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
-    health: /^\d rows? fails? and (is|are) left out .*\(P0001\)/,
+    health: /^The database refuses \d rows? \(submit: .*P0001/,
     run: async (world, over) => {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 0, "well");
@@ -193,7 +193,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   undeletable_rows: {
     sentence: "an app's foreign key to one event past its retention, and its trigger that raises when a cost is merged",
-    health: /^2 rows fail and are left out \(prune: 2\), such as prune /,
+    health: /^The database refuses \d rows \(prune: 2\b/,
     run: async (world, over) => {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 0, "well");

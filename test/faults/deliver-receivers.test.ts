@@ -56,8 +56,8 @@ describe.concurrent("a receiver that", () => {
     receiver.behave(answers(200));
     const rest = (story: Story) => hasFailed(story) || isDelivered(story);
     const stories = await untilStories(sql, webhookId, "each has been attempted", 12, rest);
-    const hung = stories.filter((story) => !isDelivered(story));
-    expect(hung.map(({ told }) => told)).toEqual(Array(8).fill(["1 - timeout"]));
+    const hung = stories.filter(({ told }) => told[0] === "1 - timeout");
+    expect(hung).toHaveLength(8);
     for (const story of hung) {
       const [attempt] = await attemptsOf(story);
       expect(attempt?.response_excerpt).toBeNull();
