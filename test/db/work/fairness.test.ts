@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, complete, makeDue, providerSays, readRow, sweepAndClaim } from "../../support/database/calls.ts";
+import { claim, complete, providerSays, readRow, sweepAndClaim } from "../../support/database/calls.ts";
 import { addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { start } from "../../support/database/user.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
