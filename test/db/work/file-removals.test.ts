@@ -28,8 +28,10 @@ beforeEach(async () => {
 
 /** What is to be removed, by name. */
 const files = async () =>
-  (await db.sql<{ file: string }[]>`
-    select bucket || '/' || name as file from keyframe_private.file_removals order by 1`).map(({ file }) => file);
+  (
+    await db.sql<{ file: string }[]>`
+    select bucket || '/' || name as file from keyframe_private.file_removals order by 1`
+  ).map(({ file }) => file);
 const NOBODY = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const deleteProject = (project = world.project) => db.sql`delete from keyframe.projects where id = ${project}`;
 /** Seeds a prediction that succeeded; returns its file. */
@@ -217,7 +219,9 @@ describe("a task to remove files", () => {
     const task = await claimRemovals();
     await record(task, [...(task?.files.slice(1, 2) ?? []), { bucket: "projects", name: "another.png" }]);
     expect(await files()).toEqual(["keyframe-outputs/file-2"]);
-    expect(await workOf(db.sql, NOBODY)).toMatchObject([{ state: "scheduled", failures: 1, last_error: "not_removed" }]);
+    expect(await workOf(db.sql, NOBODY)).toMatchObject([
+      { state: "scheduled", failures: 1, last_error: "not_removed" },
+    ]);
   });
 });
 

@@ -2,15 +2,22 @@ import type { TransactionSql } from "postgres";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { callWorker, claim, claimOnly, begin, complete, endSearch, fail, makeDue, makeSearchesDue, providerSays, readRow, retryLater, workOf } from "../../support/database/calls.ts";
-import type { Task } from "../../support/database/calls.ts";
 import {
-  addWorld,
-  type Row,
-  type Status,
-  seedPrediction,
-  seedSubmit,
-} from "../../support/database/predictions.ts";
+  callWorker,
+  claim,
+  claimOnly,
+  begin,
+  complete,
+  endSearch,
+  fail,
+  makeDue,
+  providerSays,
+  readRow,
+  retryLater,
+  workOf,
+} from "../../support/database/calls.ts";
+import type { Task } from "../../support/database/calls.ts";
+import { addWorld, type Row, type Status, seedPrediction, seedSubmit } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 import { start } from "../../support/database/user.ts";
@@ -181,7 +188,7 @@ test.each(HELD)(
     await db.sql.begin(async (open) => {
       await hold(open, slow);
       const { ids } = await addOwner();
-      await makeSearchesDue(db.sql).catch(() => undefined);
+      for (const id of [ids.deleted, ids.searched]) await makeDue(db.sql, id);
       await runJobs();
       const tasks = await workAll();
       const of = (id: string) => tasks.filter((task) => task.id === id).map(({ task }) => task);
@@ -221,7 +228,11 @@ describe("a worker records a result while somebody holds what it needs", () => {
   const ofLease = (name: string, kind: string, hold: Hold, args: object = {}) =>
     [hold, async (sql: TransactionSql, { ids }: Owner) =>
       callWorker(sql, name, { ...(await held(kind === "submit" ? ids.submit : ids.running, kind)), ...args })] as const; // biome-ignore format: one line
-  const RECORDS: Record<string, readonly [hold: Hold, record: (sql: TransactionSql, owner: Owner) => Promise<unknown>]> = { // biome-ignore format: one line
+  const RECORDS: Record<
+    string,
+    readonly [hold: Hold, record: (sql: TransactionSql, owner: Owner) => Promise<unknown>]
+  > = {
+    // biome-ignore format: one line
     complete_prediction: [lockSlots, async (sql, { ids }) => complete(sql, ids.storing, await leaseOf(ids.storing))],
     fail_prediction: [lockPrediction, async (sql, { ids }) => fail(sql, ids.storing, await leaseOf(ids.storing))],
     retry_prediction_later: [

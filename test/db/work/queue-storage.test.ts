@@ -56,8 +56,7 @@ describe("what is written again and again is updated in place, so that no index 
     const world = await addWorld(db);
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
     const found = await updates("keyframe_private.provider_submits", async (sql) => {
-      for (let said = 1; said <= 10; said++)
-        await providerSays(sql, { id, run: run ?? "", progress: said / 20 });
+      for (let said = 1; said <= 10; said++) await providerSays(sql, { id, run: run ?? "", progress: said / 20 });
     });
     expect(found).toEqual({ all: 0, hot: 0 });
   });

@@ -94,20 +94,26 @@ test("what is past its deadline, more than one sweep takes on → the longest ov
   }
   const expiring = async () => {
     await db.sql`select keyframe_private.add_overdue(2)`;
-    return (await db.sql`select subject from keyframe_private.work where kind = 'expire' order by id`).map(({ subject }) => subject);
+    return (await db.sql`select subject from keyframe_private.work where kind = 'expire' order by id`).map(
+      ({ subject }) => subject,
+    );
   };
   expect(await expiring()).toEqual(ids.slice(0, 2));
   expect(await expiring()).toEqual(ids);
   expect(await expiring()).toEqual(ids);
 });
 
-test.each(["queued", "processing", "storing"] as const)("a %s prediction has lost its work, as in a restore → after a minute the sweep adds it", async (status) => { // biome-ignore format: one line
-  const { id } = await seed(status, { updated_at: new Date(Date.now() - 61_000) });
-  await db.sql`delete from keyframe_private.work`;
-  for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.sweep()`;
-  const task = { queued: "submit", processing: "poll", storing: "store" }[status];
-  expect((await claim(db.sql)).map((each) => [each.id, each.task])).toEqual([[id, task]]);
-});
+test.each(["queued", "processing", "storing"] as const)(
+  "a %s prediction has lost its work, as in a restore → after a minute the sweep adds it",
+  async (status) => {
+    // biome-ignore format: one line
+    const { id } = await seed(status, { updated_at: new Date(Date.now() - 61_000) });
+    await db.sql`delete from keyframe_private.work`;
+    for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.sweep()`;
+    const task = { queued: "submit", processing: "poll", storing: "store" }[status];
+    expect((await claim(db.sql)).map((each) => [each.id, each.task])).toEqual([[id, task]]);
+  },
+);
 
 describe("prune", () => {
   const left = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name).sort();

@@ -4,7 +4,14 @@ import { emptyTables } from "../../support/database/empty-tables.ts";
 import { claim } from "../../support/database/calls.ts";
 import { useWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { untilACallWaits } from "../../support/database/waiting.ts";
-import { addEndpoint, clearWebhooks, exchange, readDelivery, resultOf, seedDeliveries } from "../../support/database/webhooks.ts";
+import {
+  addEndpoint,
+  clearWebhooks,
+  exchange,
+  readDelivery,
+  resultOf,
+  seedDeliveries,
+} from "../../support/database/webhooks.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
