@@ -7617,10 +7617,14 @@ begin
     returning r.bucket, r.name
   )
   select jsonb_agg(jsonb_build_object('bucket', b.bucket, 'name', b.name) order by b.bucket, b.name) into files from begun b;
-  if files is null then
+  if files is not null then
+    return files;
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- somebody holds them
+    perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(1), held.failures, held.last_error);
+  else
     perform keyframe_private.finish_work(held);
   end if;
-  return files;
+  return null;
 end $$;
 comment on function keyframe_worker.begin_removal is 'The next files of an owner to remove, at most 100: [{ bucket, name }]. Null: there are none. Leaves out files that are used again.';
 
@@ -7632,8 +7636,8 @@ begin
   update keyframe_private.file_removals r
   set removed_by = null, failures = r.failures + 1
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
-  where r.removed_by = work_id and r.bucket = f.bucket and r.name = f.name;
-  delete from keyframe_private.file_removals r where r.removed_by = work_id and r.owner_id = held.subject;
+  where r.removed_by = held.id and r.bucket = f.bucket and r.name = f.name;
+  delete from keyframe_private.file_removals r where r.removed_by = held.id and r.owner_id = held.subject;
   if refused <> '[]' then
     perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, 'not_removed');
   elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then

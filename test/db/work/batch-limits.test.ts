@@ -129,11 +129,15 @@ test("a hundred and sixteen files of an owner are to be removed → a task has a
 
 test("sixteen deliveries of a deleted endpoint, two are to be deleted → two are", async () => {
   const endpoint = await addEndpoint(db.sql, null);
-  await withSixteen("keyframe.webhook_deliveries", (sql) => seedDeliveries(sql, endpoint, 1), async (sql) => {
-    await sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
-    await sql`select keyframe_private.prune_deleted_endpoints(2)`;
-    expect(await countOf(sql, "keyframe.webhook_deliveries")).toBe(14);
-  });
+  await withSixteen(
+    "keyframe.webhook_deliveries",
+    (sql) => seedDeliveries(sql, endpoint, 1),
+    async (sql) => {
+      await sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
+      await sql`select keyframe_private.prune_deleted_endpoints(2)`;
+      expect(await countOf(sql, "keyframe.webhook_deliveries")).toBe(14);
+    },
+  );
 });
 
 test("no function compares with a limited subquery by in: = any (array(…)) runs it once, whatever the plan", async () => {

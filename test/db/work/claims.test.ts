@@ -77,21 +77,25 @@ describe("a lease", () => {
     ["store", "storing"],
     ["poll", "processing"],
     ["submit", "queued"],
-  ] as const)("of a %s that ran out max_failures times → the prediction fails with attempts_exhausted", async (kind, status) => { // biome-ignore format: one line
-    await setSettings(db.sql, { max_failures: 3 });
-    const { id } = await seedPrediction(db.sql, world, { status, columns: { lease_token: null, attempt: kind === "submit" ? 0 : 1, updated_at: ago(60) } }); // biome-ignore format: one line
-    for (let expired = 0; expired < 3; expired++) {
-      expect(await claimOnly(db.sql)).toMatchObject([{ id, task: kind }]);
-      await makeDue(db.sql, id);
-    }
-    const [last] = await claimOnly(db.sql);
-    expect(last && (await begin(db.sql, last))).toBeNull();
-    expect(await readRow(db.sql, id)).toMatchObject({
-      status: "failed",
-      error_code: "attempts_exhausted",
-      error_retryable: true,
-    });
-  });
+  ] as const)(
+    "of a %s that ran out max_failures times → the prediction fails with attempts_exhausted",
+    async (kind, status) => {
+      // biome-ignore format: one line
+      await setSettings(db.sql, { max_failures: 3 });
+      const { id } = await seedPrediction(db.sql, world, { status, columns: { lease_token: null, attempt: kind === "submit" ? 0 : 1, updated_at: ago(60) } }); // biome-ignore format: one line
+      for (let expired = 0; expired < 3; expired++) {
+        expect(await claimOnly(db.sql)).toMatchObject([{ id, task: kind }]);
+        await makeDue(db.sql, id);
+      }
+      const [last] = await claimOnly(db.sql);
+      expect(last && (await begin(db.sql, last))).toBeNull();
+      expect(await readRow(db.sql, id)).toMatchObject({
+        status: "failed",
+        error_code: "attempts_exhausted",
+        error_retryable: true,
+      });
+    },
+  );
 
   test("after a submit was begun a million times → the prediction fails at once", async () => {
     const { id } = await seedPrediction(db.sql, world, unclaimed({ attempt: 1_000_000 }));

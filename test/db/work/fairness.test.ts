@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, complete, makeDue, providerSays, readRow, sweepAndClaim } from "../../support/database/calls.ts";
+import { claim, complete, providerSays, readRow, sweepAndClaim } from "../../support/database/calls.ts";
 import { addWorld, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { start } from "../../support/database/user.ts";
 import { whileOpen } from "../../support/database/waiting.ts";
@@ -10,7 +10,10 @@ import { whileOpen } from "../../support/database/waiting.ts";
 const db = useDatabase();
 afterEach(async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
-  await emptyTables(db.sql, "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits");
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits",
+  );
 });
 
 const cancel = (world: World, id: string) =>
@@ -152,11 +155,7 @@ test("a prediction ends while a sweep is admitting others → the places are fil
   const world = await addWorld(db);
   const [first = ""] = await startMany(world, 10);
   await db.sql`update keyframe_private.settings set max_active_per_owner = 6`;
-  await whileOpen(
-    db.sql,
-    sweepAndClaim,
-    () => cancel(world, first),
-  );
+  await whileOpen(db.sql, sweepAndClaim, () => cancel(world, first));
   expect(await admitted(world)).toBe(6);
 });
 

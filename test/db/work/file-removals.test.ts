@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../../shared/media/media.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, complete, fail, type Task } from "../../support/database/calls.ts";
+import { callWorker, claim, complete, fail, makeDue, type Task, workOf } from "../../support/database/calls.ts";
 import {
   addProject,
   useWorld,
@@ -26,12 +26,13 @@ beforeEach(async () => {
   );
 });
 
-type Removal = { file: string; seconds: number; failures: number; leased: boolean };
-/** What is to be removed, by name, and in how many seconds. */
-const queued = () => db.sql<Removal[]>`
-  select bucket || '/' || name as file, extract(epoch from due_at - now())::int as seconds, failures, lease_token is not null as leased
-  from keyframe_private.file_removals order by 1`;
-const files = async () => (await queued()).map(({ file }) => file);
+/** What is to be removed, by name. */
+const files = async () =>
+  (
+    await db.sql<{ file: string }[]>`
+    select bucket || '/' || name as file from keyframe_private.file_removals order by 1`
+  ).map(({ file }) => file);
+const NOBODY = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const deleteProject = (project = world.project) => db.sql`delete from keyframe.projects where id = ${project}`;
 /** Seeds a prediction that succeeded; returns its file. */
 const seedOutput = async (of: World, input: Partial<Input> = {}) =>
@@ -41,19 +42,20 @@ const namesOf = (id: string, { owner, project } = world) =>
     .map((extension) => `keyframe-outputs/${owner}/${project}/${id}.${extension}`)
     .sort();
 
-/** The one task to remove files that is due; null when there is none. */
-const claimRemovals = async (leaseSeconds = 60) => {
-  const tasks = (await claim(db.sql, 10, leaseSeconds)).filter(({ task }) => task === "remove");
+/** The tasks to remove files that are due. */
+const claimAllRemovals = async () =>
+  (await claim(db.sql)).filter(({ task }) => task === "remove") as (Task & { files: File[] })[];
+/** The only one; null when there is none. */
+const claimRemovals = async () => {
+  const tasks = await claimAllRemovals();
   expect(tasks.length).toBeLessThan(2);
-  return (tasks[0] as (Task & { files: File[] }) | undefined) ?? null;
+  return tasks[0] ?? null;
 };
 type File = { bucket: string; name: string };
-/** How many files are done, when Storage refused these. */
-const record = async (lease: string, refused: File[] = []) => {
-  const [row] = await db.sql<{ files: number }[]>`
-    select keyframe_worker.record_files_removed(${lease}, ${db.sql.json(refused)}) as files`;
-  return row?.files;
-};
+/** A worker has removed the files of its task, but for these. */
+const record = (task: Task | null, refused: File[] = []) =>
+  callWorker(db.sql, "record_files_removed", { work_id: task?.work_id, lease_token: task?.lease_token, refused: db.sql.json(refused) }); // biome-ignore format: one line
+
 test("a project is deleted → its outputs are queued, due at once, and its images unless another project uses them", async () => {
   const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
   const second = { ...world, project: await addProject(db, world.owner) };
@@ -65,7 +67,8 @@ test("a project is deleted → its outputs are queued, due at once, and its imag
   const another = await seedOutput(second, { referenceImagePaths: [shared] });
   await deleteProject();
   const first = [...outputs.sort(), own];
-  expect((await queued()).map(({ file, seconds }) => [file, seconds])).toEqual(first.map((file) => [file, 0]));
+  expect(await files()).toEqual(first);
+  expect(await workOf(db.sql, world.owner)).toMatchObject([{ kind: "remove", state: "ready" }, { kind: "remove" }]);
   await deleteProject(second.project);
   expect(await files()).toEqual([...first, another, shared].sort());
 });
@@ -76,33 +79,44 @@ describe("an output that may lie in Storage although its prediction did not succ
     return seedPrediction(db.sql, world, {
       status: "storing",
       step,
-      columns: { next_attempt_at: inAMinute, ...columns },
+      columns: { due_at: inAMinute, ...columns },
     });
   };
 
-  test("deleted while it is copied → every name it may have, due when the worker's lease ends", async () => {
+  /** The lease of the worker that copies it expires, and its task is found to be over. */
+  const leaseExpires = async (id: string) => {
+    expect(await files()).toEqual([]);
+    await makeDue(db.sql, id);
+    await claim(db.sql);
+  };
+
+  test("deleted while it is copied → every name it may have, once the worker's lease has ended", async () => {
     const { id } = await seedStoring();
     await deleteProject();
-    const rows = await queued();
-    expect(rows.map(({ file }) => file)).toEqual(namesOf(id));
-    for (const { seconds } of rows) expect(seconds).toBeGreaterThan(55);
+    await leaseExpires(id);
+    expect(await files()).toEqual(namesOf(id));
   });
 
-  test.each(["canceled", "failed"])("%s while it is copied → the same, though the prediction stays", async (status) => {
-    const { id, lease } = await seedStoring();
-    if (status === "failed") await fail(db.sql, id, lease);
-    else await db.sql`select keyframe_private.mark_canceled(${id})`;
+  test("canceled while it is copied → the same, though the prediction stays", async () => {
+    const { id } = await seedStoring();
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
+    await leaseExpires(id);
     expect(await files()).toEqual(namesOf(id));
-    expect((await queued())[0]?.seconds).toBeGreaterThan(55);
     await deleteProject();
     expect(await files()).toEqual(namesOf(id));
   });
 
-  test("a video → each name it may have; no worker is copying → due at once", async () => {
-    const { id } = await seedStoring({ lease_token: null }, "video");
+  test("the worker that copies it says that it failed → the same at once", async () => {
+    const { id, lease } = await seedStoring();
+    await fail(db.sql, id, lease);
+    expect(await files()).toEqual(namesOf(id));
+  });
+
+  test("a video that no worker is copying → each name it may have, at the next claim", async () => {
+    const { id } = await seedStoring({ lease_token: null, due_at: new Date(0) }, "video");
     await db.sql`delete from keyframe.predictions where id = ${id}`;
-    const due = { seconds: 0, failures: 0, leased: false };
-    expect(await queued()).toEqual(namesOf(id).map((file) => ({ file, ...due })));
+    await claim(db.sql);
+    expect(await files()).toEqual(namesOf(id));
   });
 
   test("it has succeeded → nothing", async () => {
@@ -113,54 +127,41 @@ describe("an output that may lie in Storage although its prediction did not succ
 });
 
 describe("a task to remove files", () => {
-  const note = (count: number) =>
+  const note = (count: number, owner = NOBODY, prefix = "file") =>
     db.sql`
-      insert into keyframe_private.file_removals (bucket, name, due_at)
-      select 'keyframe-outputs', 'file-' || i, ${new Date(Date.now() - 1000)}
-      from generate_series(1, ${count}::int) i`;
+      insert into keyframe_private.file_removals (bucket, name, owner_id)
+      select 'keyframe-outputs', ${prefix} || '-' || i, ${owner} from generate_series(1, ${count}::int) i`;
 
-  test("250 files → three tasks one after the other, never two at once, each file once", async () => {
+  test("250 files → three tasks one after the other, each file once", async () => {
     await note(250);
     const seen: string[] = [];
     for (const count of [100, 100, 50]) {
       const task = await claimRemovals();
       expect(task?.files).toHaveLength(count);
-      expect(task?.id).toBe(task?.lease_token);
       expect(await claimRemovals()).toBeNull();
       seen.push(...(task?.files.map(({ name }) => name) ?? []));
-      expect(await record(task?.lease_token ?? "")).toBe(count);
+      await record(task);
     }
     expect(new Set(seen).size).toBe(250);
-    expect(await claimRemovals()).toBeNull();
+    expect([await claimRemovals(), await files()]).toEqual([null, []]);
+  });
+
+  test("more files are listed while others are being removed → another task at once, with none of those", async () => {
+    await note(150);
+    const first = await claimRemovals();
+    await note(30, NOBODY, "later");
+    const second = await claimRemovals();
+    const names = [first, second].flatMap((task) => task?.files.map(({ name }) => name) ?? []);
+    expect([names.length, new Set(names).size]).toEqual([180, 180]);
+    for (const task of [second, first]) await record(task);
     expect(await files()).toEqual([]);
   });
 
-  test("an owner has 1,000 files that have been due for longer → a file that is nobody's is in the first task all the same", async () => {
-    await db.sql`
-      insert into keyframe_private.file_removals (bucket, name, owner_id, due_at)
-      select 'keyframe-outputs', 'owned-' || i, ${world.owner}, ${new Date(Date.now() - 3_600_000)} from generate_series(1, 1000) i`;
-    await note(1);
-    expect((await claimRemovals())?.files.map(({ name }) => name)).toContain("file-1");
-  });
-
-  test("an owner has 1,000 files that have been due for longer → each task has files of others too, then only the owner's", async () => {
-    const add = (owner: string, count: number, seconds: number) => db.sql`
-      insert into keyframe_private.file_removals (bucket, name, owner_id, due_at)
-      select 'keyframe-outputs', ${owner} || '/' || i, ${owner}, ${new Date(Date.now() - seconds * 1000)} from generate_series(1, ${count}::int) i`;
-    const others = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
-    await add(world.owner, 1_000, 3600);
-    for (const other of others) await add(other, 30, 1);
-    const ofWhom = async () => {
-      const task = await claimRemovals();
-      await record(task?.lease_token ?? "");
-      const owners = task?.files.map(({ name }) => name.split("/")[0]) ?? [];
-      return [world.owner, ...others].map((owner) => owners.filter((each) => each === owner).length);
-    };
-    expect([await ofWhom(), await ofWhom(), await ofWhom()]).toEqual([
-      [25, 25, 25, 25],
-      [25, 5, 5, 5],
-      [100, 0, 0, 0],
-    ]);
+  test("an owner has 1,000 files that were listed before → another's file goes with the same claim", async () => {
+    await note(1_000, world.owner);
+    await note(1, NOBODY, "other");
+    const tasks = await claimAllRemovals();
+    expect(tasks.flatMap(({ files }) => files.map(({ name }) => name))).toContain("other-1");
   });
 
   test("every file that is queued → has its owner", async () => {
@@ -173,6 +174,7 @@ describe("a task to remove files", () => {
       insert into storage.objects (bucket_id, name, user_metadata, created_at)
       values ('projects', 'old.png', jsonb_build_object('ownerId', ${world.owner}::text), '2020-01-01')`;
     await db.sql`select keyframe_private.queue_unused_references()`;
+    await claim(db.sql); // nobody copies the output any longer
     const owners = await db.sql`select owner_id from keyframe_private.file_removals group by 1`;
     expect([(await files()).length, owners]).toMatchObject([
       1 + 1 + Object.keys(MEDIA_EXTENSIONS).length + 1 + 1,
@@ -184,40 +186,42 @@ describe("a task to remove files", () => {
 
   test("a worker dies over it → handed out again when the lease ends, and its late word changes nothing", async () => {
     await note(1);
-    const dead = await claimRemovals(90);
-    expect((await queued())[0]).toMatchObject({ leased: true, seconds: 90 });
-    await db.sql`update keyframe_private.file_removals set due_at = now()`;
+    const dead = await claimRemovals();
+    await makeDue(db.sql, NOBODY);
     const task = await claimRemovals();
     expect(task?.files).toEqual(dead?.files);
-    expect(await record(dead?.lease_token ?? "", dead?.files)).toBe(0);
-    expect(await record(dead?.lease_token ?? "")).toBe(0);
-    expect(await files()).toHaveLength(1);
-    expect(await record(task?.lease_token ?? "")).toBe(1);
+    await record(dead, dead?.files);
+    await record(dead);
+    expect(await db.sql`select failures, removed_by is not null as begun from keyframe_private.file_removals`).toEqual([{ failures: 0, begun: true }]); // biome-ignore format: one line
+    await record(task);
+    expect(await files()).toEqual([]);
   });
 
   test("Storage is away → tried again after 2 s, 4 s, each ±20 %, up to two minutes, however often", async () => {
     await note(1);
     for (const [attempt, planned] of [2, 4, 8, 16, 32, 64, 128, 256, 512].entries()) {
       const task = await claimRemovals();
-      expect(await record(task?.lease_token ?? "", task?.files)).toBe(0);
-      const [row] = await queued();
-      expect(row).toMatchObject({ failures: attempt + 1, leased: false });
-      expect(row?.seconds).toBeGreaterThanOrEqual(Math.floor(Math.min(120, planned * 0.8)));
-      expect(row?.seconds).toBeLessThanOrEqual(Math.ceil(Math.min(120, planned * 1.2)));
-      await db.sql`update keyframe_private.file_removals set due_at = now()`;
+      await db.sql.begin(async (sql) => {
+        const lease = { work_id: task?.work_id, lease_token: task?.lease_token };
+        await callWorker(sql, "record_files_removed", { ...lease, refused: db.sql.json(task?.files ?? []) });
+        const [row] = await sql`
+          select failures, extract(epoch from due_at - now())::float8 as seconds from keyframe_private.work where subject = ${NOBODY}`;
+        expect(row?.failures).toBe(attempt + 1);
+        expect(row?.seconds).toBeGreaterThanOrEqual(Math.min(120, planned * 0.8));
+        expect(row?.seconds).toBeLessThanOrEqual(Math.min(120, planned * 1.2));
+      });
+      await makeDue(db.sql, NOBODY);
     }
-    await db.sql`update keyframe_private.file_removals set failures = 100000`;
-    const task = await claimRemovals();
-    expect(await record(task?.lease_token ?? "", task?.files)).toBe(0);
-    expect((await queued())[0]?.seconds).toBe(120);
   });
 
   test("one of three is refused → it alone is tried again", async () => {
     await note(3);
     const task = await claimRemovals();
-    const refused = task?.files.slice(1, 2) ?? [];
-    expect(await record(task?.lease_token ?? "", [...refused, { bucket: "projects", name: "another.png" }])).toBe(2);
-    expect(await queued()).toEqual([{ file: "keyframe-outputs/file-2", seconds: 2, failures: 1, leased: false }]);
+    await record(task, [...(task?.files.slice(1, 2) ?? []), { bucket: "projects", name: "another.png" }]);
+    expect(await files()).toEqual(["keyframe-outputs/file-2"]);
+    expect(await workOf(db.sql, NOBODY)).toMatchObject([
+      { state: "scheduled", failures: 1, last_error: "not_removed" },
+    ]);
   });
 });
 
@@ -245,13 +249,24 @@ describe("a reference image that is used again", () => {
     expect(await files()).toEqual([]);
   });
 
+  test("in a transaction that is rolled back → it is handed out afterwards", async () => {
+    const reference = await unused();
+    const undone = beginStart(reference, async () => {
+      expect(await claimRemovals()).toBeNull();
+      throw new Error("undone");
+    });
+    await expect(undone).rejects.toThrow("undone");
+    await makeDue(db.sql, world.owner);
+    expect((await claimRemovals())?.files).toEqual([{ bucket: "projects", name: reference.slice("projects/".length) }]);
+  });
+
   test("while it is being removed → not_found, also when that has failed or its outcome is unknown; postponed → it stays", async () => {
     const reference = await unused();
     const task = await claimRemovals();
     expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
-    await db.sql`update keyframe_private.file_removals set due_at = now()`;
+    await makeDue(db.sql, world.owner);
     expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
-    await record(task?.lease_token ?? "", task?.files);
+    await record(task, task?.files);
     await start(db, world, { reference });
     expect(await files()).toEqual([]);
   });

@@ -61,7 +61,9 @@ async function perform(claimed: Task, provider: Provider, call: Call): Promise<v
     const found = [...provider].find(([, run]) => run.id === id && run.attempt === task.search_attempt)?.[0];
     if (found) return void (await record({ run: found, foundBy: "name", attempt: Number(task.search_attempt), attemptWithoutRun: attempt })); // biome-ignore format: one line
     if (task.search_attempt !== null)
-      await call("record_search_ended", (sql) =>
+      await call(
+        "record_search_ended",
+        (sql) =>
         callWorker(sql, "record_search_ended", { prediction_id: id, first_attempt: task.search_attempt, last_attempt: attempt - 1, is_unproven: false }), // biome-ignore format: one line
       );
     const run = `run-${id}-${attempt}`;
@@ -76,7 +78,9 @@ async function perform(claimed: Task, provider: Provider, call: Call): Promise<v
   } else if (task.task === "search") {
     const runs = [...provider].filter(([, run]) => run.id === id && run.attempt === attempt);
     for (const [run] of runs) await call("record_provider_state", (sql) => providerSays(sql, { id, attempt, run, foundBy: "name", status: "processing" })); // biome-ignore format: one line
-    await call("record_search_ended", (sql) =>
+    await call(
+      "record_search_ended",
+      (sql) =>
       callWorker(sql, "record_search_ended", { prediction_id: id, first_attempt: attempt, last_attempt: attempt, is_unproven: false, ...lease_of }), // biome-ignore format: one line
     );
   } else {
@@ -155,24 +159,27 @@ describe("a worker is slow, and its lease expires", () => {
     ["begin_submit", 1],
     ["record_provider_state", 1],
     ["complete_prediction", 1],
-  ])("before %s, another finishes, and the slow one goes on → %i run, and nothing is done twice", async (name, runs) => {
-    const [id, provider] = [await seedNew(bad), makeProvider()];
-    let isFinished = false;
-    const call: Call = async (called, run) => {
-      if (called === name && !isFinished) {
-        isFinished = true;
-        await finish(id, provider);
+  ])(
+    "before %s, another finishes, and the slow one goes on → %i run, and nothing is done twice",
+    async (name, runs) => {
+      const [id, provider] = [await seedNew(bad), makeProvider()];
+      let isFinished = false;
+      const call: Call = async (called, run) => {
+        if (called === name && !isFinished) {
+          isFinished = true;
+          await finish(id, provider);
+        }
+        return await run(db.sql);
+      };
+      for (let rounds = 0; rounds < 10 && !isFinished; rounds++) {
+        await makeDue(db.sql, id);
+        await round(provider, call);
       }
-      return await run(db.sql);
-    };
-    for (let rounds = 0; rounds < 10 && !isFinished; rounds++) {
-      await makeDue(db.sql, id);
-      await round(provider, call);
-    }
-    await finish(id, provider);
-    await expectDone(id);
-    expect(provider.size).toBe(runs);
-  });
+      await finish(id, provider);
+      await expectDone(id);
+      expect(provider.size).toBe(runs);
+    },
+  );
 
   test("between begin_submit and the create → its run is canceled, for the other's is followed", async () => {
     const [id, provider] = [await seedNew(bad), makeProvider()];
@@ -215,9 +222,7 @@ describe("a worker is slow, and its lease expires", () => {
       kind === "store"
         ? complete(db.sql, id, task?.lease_token ?? null)
         : providerSays(db.sql, { id, run: run ?? "", status: "succeeded", lease: task?.lease_token ?? "" });
-    expect([await end(first), await end(second)]).toEqual(
-      kind === "store" ? [false, true] : ["recorded", "unchanged"],
-    );
+    expect([await end(first), await end(second)]).toEqual(kind === "store" ? [false, true] : ["recorded", "unchanged"]);
     await finish(id, makeProvider());
     await expectDone(id);
   });
@@ -284,39 +289,43 @@ describe("an app's trigger on predictions", () => {
     ["fails an assertion", "assert false, 'It is not right.'", "P0004"],
     ["sleeps for longer than a call may take", "perform pg_sleep(60)", "57014"],
   ] as const;
-  test.each(CAUSES)("%s → the others are claimed and begun; it is tried again later each time, with its code, and ends", async (_what, does, code) => { // biome-ignore format: one line
-    const id = await seedNew(bad);
-    const others = [await seedNew(good)];
-    await seedCopies(db.sql, others[0] ?? "", 4);
-    const delays: number[] = [];
-    await withFailing(
-      db.sql,
-      "keyframe.predictions",
-      `new.id = '${id}'`,
-      async () => {
-        for (let failures = 1; failures <= 3; failures++) {
-          const tasks = await claimOnly(db.sql, 10);
-          const task = tasks.find((each) => each.id === id);
-          if (failures === 1) {
-            expect(tasks).toHaveLength(6);
-            for (const other of tasks) if (other.id !== id) expect(await begin(db.sql, other)).toMatchObject({ attempt: 1 }); // biome-ignore format: one line
-          }
-          if (task) await workOn(task);
-          const [row] = await db.sql`
+  test.each(CAUSES)(
+    "%s → the others are claimed and begun; it is tried again later each time, with its code, and ends",
+    async (_what, does, code) => {
+      // biome-ignore format: one line
+      const id = await seedNew(bad);
+      const others = [await seedNew(good)];
+      await seedCopies(db.sql, others[0] ?? "", 4);
+      const delays: number[] = [];
+      await withFailing(
+        db.sql,
+        "keyframe.predictions",
+        `new.id = '${id}'`,
+        async () => {
+          for (let failures = 1; failures <= 3; failures++) {
+            const tasks = await claimOnly(db.sql, 10);
+            const task = tasks.find((each) => each.id === id);
+            if (failures === 1) {
+              expect(tasks).toHaveLength(6);
+              for (const other of tasks) if (other.id !== id) expect(await begin(db.sql, other)).toMatchObject({ attempt: 1 }); // biome-ignore format: one line
+            }
+            if (task) await workOn(task);
+            const [row] = await db.sql`
             select failures, last_error, state, extract(epoch from due_at - now())::float8 as delay from keyframe_private.work where subject = ${id}`;
-          expect(row).toMatchObject({ failures, last_error: code, state: "scheduled" });
-          delays.push(row?.delay);
-          await makeDue(db.sql, id);
-        }
-      },
-      does,
-    );
-    expect(delays).toEqual(delays.toSorted((one, next) => one - next));
-    const provider = makeProvider();
-    await finish(id, provider);
-    await expectDone(id);
-    expect(provider.size).toBe(1);
-  });
+            expect(row).toMatchObject({ failures, last_error: code, state: "scheduled" });
+            delays.push(row?.delay);
+            await makeDue(db.sql, id);
+          }
+        },
+        does,
+      );
+      expect(delays).toEqual(delays.toSorted((one, next) => one - next));
+      const provider = makeProvider();
+      await finish(id, provider);
+      await expectDone(id);
+      expect(provider.size).toBe(1);
+    },
+  );
 });
 
 describe("an open transaction holds a prediction, or an administrator holds its row", () => {
@@ -326,35 +335,39 @@ describe("an open transaction holds a prediction, or an administrator holds its 
     ["holds its work", (sql, id) => sql`select from keyframe_private.work where subject = ${id} for update`],
     ["holds its submits", (sql, id) => sql`select from keyframe_private.provider_submits where prediction_id = ${id} for update`], // biome-ignore format: one line
   ];
-  test.each(HOLDS)("%s → others' frames are finished meanwhile; it follows, and no failure is counted", async (_what, hold) => { // biome-ignore format: one line
-    const [id, other, provider] = [await seedNew(bad), await seedNew(good), makeProvider()];
-    await db.sql.begin(async (open) => {
-      await hold(open, id);
-      const call: Call = async (_name, run) => {
-        const bounded = await db.sql.begin(async (sql) => {
-          await sql`set local statement_timeout = '10s'`;
-          return { value: await run(sql) };
-        });
-        return bounded.value as Awaited<ReturnType<typeof run>>;
-      };
-      for (let rounds = 0; rounds < 10 && (await workOf(db.sql, other)).length > 0; rounds++) {
-        await makeDue(db.sql, other);
-        const { tasks } = await call("claim_tasks", (sql) => claimTasks(sql, crypto.randomUUID()));
-        for (const task of tasks) {
-          await perform(task, provider, call).catch(async ({ code }) => {
-            expect([task.id, code]).toEqual([id, "55P03"]);
-            const given = { work_id: task.work_id, lease_token: task.lease_token, code };
-            await call("retry_work", (sql) => callWorker(sql, "retry_work", given));
+  test.each(HOLDS)(
+    "%s → others' frames are finished meanwhile; it follows, and no failure is counted",
+    async (_what, hold) => {
+      // biome-ignore format: one line
+      const [id, other, provider] = [await seedNew(bad), await seedNew(good), makeProvider()];
+      await db.sql.begin(async (open) => {
+        await hold(open, id);
+        const call: Call = async (_name, run) => {
+          const bounded = await db.sql.begin(async (sql) => {
+            await sql`set local statement_timeout = '10s'`;
+            return { value: await run(sql) };
           });
+          return bounded.value as Awaited<ReturnType<typeof run>>;
+        };
+        for (let rounds = 0; rounds < 10 && (await workOf(db.sql, other)).length > 0; rounds++) {
+          await makeDue(db.sql, other);
+          const { tasks } = await call("claim_tasks", (sql) => claimTasks(sql, crypto.randomUUID()));
+          for (const task of tasks) {
+            await perform(task, provider, call).catch(async ({ code }) => {
+              expect([task.id, code]).toEqual([id, "55P03"]);
+              const given = { work_id: task.work_id, lease_token: task.lease_token, code };
+              await call("retry_work", (sql) => callWorker(sql, "retry_work", given));
+            });
+          }
         }
-      }
-      await expectDone(other);
-    });
-    expect(await workOf(db.sql, id)).toMatchObject([{ failures: 0 }]);
-    await finish(id, provider);
-    await expectDone(id);
-    expect(provider.size).toBe(2);
-  });
+        await expectDone(other);
+      });
+      expect(await workOf(db.sql, id)).toMatchObject([{ failures: 0 }]);
+      await finish(id, provider);
+      await expectDone(id);
+      expect(provider.size).toBe(2);
+    },
+  );
 });
 
 describe("a crowd", () => {

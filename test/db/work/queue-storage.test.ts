@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { providerSays } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../../support/database/predictions.ts";
 import { addEndpoint, call, exchange, resultOf, seedDeliveries } from "../../support/database/webhooks.ts";
@@ -32,8 +33,7 @@ describe("what is written again and again is updated in place, so that no index 
     const record = (sql: Parameters<typeof exchange>[0], of: typeof deliveries) =>
       exchange(sql, {
         results: of.map((delivery) => resultOf(delivery, { status_code: 200, started_at })),
-        leased: [],
-        maxLanes: 0,
+        maxRows: 0,
       });
     await record(db.sql, deliveries.slice(0, 1));
     const found = await updates("keyframe_private.webhook_hours", async (sql) => {
@@ -56,8 +56,7 @@ describe("what is written again and again is updated in place, so that no index 
     const world = await addWorld(db);
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
     const found = await updates("keyframe_private.provider_submits", async (sql) => {
-      for (let said = 1; said <= 10; said++)
-        await sql`select keyframe_worker.record_provider_state(${id}, 1, ${run}, 'processing', null, ${said / 20})`;
+      for (let said = 1; said <= 10; said++) await providerSays(sql, { id, run: run ?? "", progress: said / 20 });
     });
     expect(found).toEqual({ all: 0, hot: 0 });
   });

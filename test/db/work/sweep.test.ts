@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, makeSearchesDue, providerSays, readRow } from "../../support/database/calls.ts";
+import { claim, makeDue, makeSearchesDue, providerSays, readRow, sweepAndClaim } from "../../support/database/calls.ts";
 import { addWorld, useWorld, type Row, type Status, seedPrediction } from "../../support/database/predictions.ts";
 
 const db = useDatabase("shipped limits");
@@ -31,7 +31,7 @@ async function kicksOfSweep(): Promise<number> {
 }
 
 describe("the sweep kicks when something is due", () => {
-  const unanswered = () => seedPrediction(db.sql, world, { columns: { next_attempt_at: soon() }, unanswered: past() });
+  const unanswered = () => seedPrediction(db.sql, world, { columns: { due_at: soon() }, unanswered: past() });
   const DUE: [string, () => Promise<unknown>][] = [
     ["a queued prediction whose back-off has passed", () => seed("queued", { lease_token: null })],
     ["a run without a callback", () => seed("processing", { lease_token: null })],
@@ -49,10 +49,10 @@ describe("the sweep kicks when something is due", () => {
     [
       "a file to remove",
       async () => {
-        const { id } = await seed("storing", { next_attempt_at: soon() });
+        const { id } = await seed("storing", { due_at: soon() });
         await db.sql`delete from keyframe.predictions where id = ${id}`;
         expect(await kicksOfSweep()).toBe(0); // it may still be written
-        await db.sql`update keyframe_private.file_removals set due_at = now()`;
+        await makeDue(db.sql, id);
       },
     ],
   ];
@@ -64,42 +64,56 @@ describe("the sweep kicks when something is due", () => {
 
   const NOT_DUE: [string, Status, Row, number?][] = [
     ["a function whose heartbeat is live", "queued", {}, 60_000],
-    ["nothing is due yet", "queued", { next_attempt_at: soon() }],
-    ["a lease holds", "storing", { next_attempt_at: soon() }],
+    ["nothing is due yet", "queued", { due_at: soon() }],
+    ["a lease holds", "storing", { due_at: soon() }],
     ["one waits in line behind four that run", "queued", { admitted_at: null, deadline_at: null, lease_token: null }],
     ["all has ended", "succeeded", {}],
   ];
   test.each(NOT_DUE)("%s → none", async (_name, status, columns, heartbeatMs = 0) => {
     await claim(db.sql, 1, 60, heartbeatMs);
-    for (let i = 0; i < 4; i++) await seed("processing", { next_attempt_at: soon() });
+    for (let i = 0; i < 4; i++) await seed("processing", { due_at: soon() });
     await seed(status, columns);
     expect(await kicksOfSweep()).toBe(0);
   });
 
-  test("another sweep is still at it, or was left open → this one does what that one has not taken", async () => {
+  test("another sweep is still at it, or was left open → this one waits for nothing, and does all", async () => {
     const [other, { id }] = [await addWorld(db), await seed("queued", { deadline_at: past() })];
     await db.sql.begin(async (sql) => {
       await sql`select keyframe_private.sweep()`;
       const later = await seedPrediction(db.sql, other, { columns: { deadline_at: past() } });
-      await db.sql`select keyframe_private.sweep()`;
-      expect((await readRow(db.sql, id)).status).toBe("queued");
-      expect((await readRow(db.sql, later.id)).status).toBe("failed");
+      await sweepAndClaim(db.sql);
+      for (const each of [id, later.id]) expect((await readRow(db.sql, each)).status).toBe("failed");
     });
-    expect((await readRow(db.sql, id)).status).toBe("failed");
   });
 });
 
-test("what is past its deadline, more than one sweep takes on → the longest overdue first, the rest next time", async () => {
+test("what is past its deadline, more than one sweep takes on → the longest overdue first, the rest next time; each once", async () => {
   const ids: string[] = [];
   for (const seconds of [30, 20, 10]) {
     ids.push((await seed("queued", { deadline_at: new Date(Date.now() - seconds * 1000) })).id);
   }
-  const [first] = await db.sql`select keyframe_private.fail_overdue(2) as failed`;
-  expect(first?.failed).toBe(2);
-  const statuses = await Promise.all(ids.map(async (id) => (await readRow(db.sql, id)).status));
-  expect(statuses).toEqual(["failed", "failed", "queued"]);
-  expect((await db.sql`select keyframe_private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
+  const expiring = async () => {
+    await db.sql`select keyframe_private.add_overdue(2)`;
+    return (await db.sql`select subject from keyframe_private.work where kind = 'expire' order by id`).map(
+      ({ subject }) => subject,
+    );
+  };
+  expect(await expiring()).toEqual(ids.slice(0, 2));
+  expect(await expiring()).toEqual(ids);
+  expect(await expiring()).toEqual(ids);
 });
+
+test.each(["queued", "processing", "storing"] as const)(
+  "a %s prediction has lost its work, as in a restore → after a minute the sweep adds it",
+  async (status) => {
+    // biome-ignore format: one line
+    const { id } = await seed(status, { updated_at: new Date(Date.now() - 61_000) });
+    await db.sql`delete from keyframe_private.work`;
+    for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.sweep()`;
+    const task = { queued: "submit", processing: "poll", storing: "store" }[status];
+    expect((await claim(db.sql)).map((each) => [each.id, each.task])).toEqual([[id, task]]);
+  },
+);
 
 describe("prune", () => {
   const left = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name).sort();

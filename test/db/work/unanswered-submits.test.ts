@@ -1,5 +1,16 @@
 import { beforeEach, expect, test } from "vitest";
-import { claim, endSearch, fail, makeSearchesDue, providerSays, readRow, retryLater, runsToCancel, submitsOf, sweepAndClaim } from "../../support/database/calls.ts";
+import {
+  claim,
+  endSearch,
+  fail,
+  makeSearchesDue,
+  providerSays,
+  readRow,
+  retryLater,
+  runsToCancel,
+  submitsOf,
+  sweepAndClaim,
+} from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { useWorld, type Row, seedPrediction } from "../../support/database/predictions.ts";

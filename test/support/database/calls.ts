@@ -149,7 +149,13 @@ export async function retryLater(
   { code = "provider_unavailable", retryAfter, answered = true }: Retry = {},
 ): Promise<string> {
   return await callWorker(sql, "retry_prediction_later", {
-    ...{ ...(await leaseOf(sql, id, lease)), prediction_id: id, code, message: "It is away.", retry_after_seconds: retryAfter },
+    ...{
+      ...(await leaseOf(sql, id, lease)),
+      prediction_id: id,
+      code,
+      message: "It is away.",
+      retry_after_seconds: retryAfter,
+    },
     attempt_without_run: answered ? (await readRow(sql, id)).attempt : null,
   });
 }

@@ -176,7 +176,8 @@ async function seedWork(sql: postgres.TransactionSql, columns: Row): Promise<voi
   const state =
     lease_token !== null ? "leased" : due_at instanceof Date && due_at <= new Date() ? "ready" : "scheduled";
   const row = { ...columns, state, worker: lease_token === null ? null : crypto.randomUUID() };
-  const [submit] = await sql`select max(id) as id from keyframe_private.provider_submits where prediction_id = ${String(columns.subject)}`;
+  const [submit] =
+    await sql`select max(id) as id from keyframe_private.provider_submits where prediction_id = ${String(columns.subject)}`;
   await sql`insert into keyframe_private.work ${sql({ ...row, submit_id: submit?.id ?? null })}`;
 }
 

@@ -17,6 +17,7 @@ const leased = {
   id: PREDICTION,
   project_id: PROJECT,
   owner_id: OWNER,
+  work_id: 1,
   lease_token: LEASE,
   attempt: 1,
   step: "first-frame" as const,
@@ -44,6 +45,9 @@ export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTa
   ...change,
 });
 
+/** A task as claim_tasks returns it; what it is about comes with begin_submit. */
+export const WORK = { work_id: 1, lease_token: LEASE };
+
 /** What was called, with its arguments but for the task. */
 export type Call = [name: keyof Database, ...args: unknown[]];
 
@@ -53,13 +57,14 @@ const USUAL: Partial<Record<keyof Database, unknown>> = {
   ...{ complete: true, fail: true },
 };
 
+const isWork = (arg: unknown) => arg === null || (typeof arg === "object" && "work_id" in arg);
+
 /** A database that records its calls. */
 function fakeDatabase(answers: Partial<Database> = {}): { database: Database; calls: Call[] } {
   const calls: Call[] = [];
   const call = (name: keyof Database) => {
-    const hasTask = !["recordRunNotCanceled", "recordFilesRemoved"].includes(name);
     return async (...args: unknown[]) => {
-      calls.push([name, ...args.slice(hasTask ? 1 : 0)]);
+      if (!name.startsWith("begin")) calls.push([name, ...args.slice(1).filter((arg) => !isWork(arg))]);
       const answer = answers[name] as ((...given: unknown[]) => unknown) | undefined; // arguments are only passed on
       return answer ? await answer(...args) : USUAL[name];
     };

@@ -39,8 +39,9 @@ const make = (options: Options = {}) => {
   return kit.makeDeps({ storageUrl: storage.url, provider, publicUrl: PUBLIC, ...options });
 };
 async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
-  const made = make(options);
-  await submit(kit.submitTask(change), made.deps, kit.never());
+  const database = { beginSubmit: async () => kit.submitTask(change), ...options.database };
+  const made = make({ ...options, database });
+  await submit(kit.WORK, made.deps, kit.never());
   return made;
 }
 test("a model that the provider does not have → recorded as refused; no run", async () => {
@@ -281,12 +282,12 @@ describe("a search for a prediction that has ended", () => {
     ...{ id, model: "google/nano-banana", status: "processing", input: {}, output: null, error: null, logs: "" },
     ...{ created_at: new Date().toISOString(), webhook },
   });
-  /** As claim_predictions hands it out: without a lease, for the prediction is over. */
+  /** As claim_tasks returns it. */
   const search = async (answer: () => Response, change: Partial<SubmitTask> = {}) => {
     const { deps, calls } = make({ provider: answering(answer), database: { recordState: async () => "ended" } });
     const { deadline_at: _over, ...task } = kit.submitTask({ search_attempt: 1, ...change });
     const search_since = new Date().toISOString();
-    await work({ ...task, task: "search", lease_token: null, search_since }, deps, kit.never());
+    await work({ ...task, task: "search", search_since }, deps, kit.never());
     return calls;
   };
 
@@ -312,21 +313,23 @@ describe("a search for a prediction that has ended", () => {
     ]);
   });
 
-  test("the list cannot be had → the search is still due", async () => {
-    expect(await search(() => Response.json({ detail: "Away" }, { status: 503 }))).toEqual([]);
+  test("the list cannot be had → the search is tried again later", async () => {
+    expect(await search(() => Response.json({ detail: "Away" }, { status: 503 }))).toEqual([
+      ["retryWork", "provider_unavailable"],
+    ]);
   });
 });
 
-const pollTask = (id = "run"): PollTask => ({ ...kit.submitTask(), task: "poll", provider_prediction_id: id });
+const pollTask = (id = "run"): PollTask => {
+  const { provider_output_url: _url, last_error: _error, ...leased } = kit.storeTask("");
+  return { ...leased, task: "poll", provider_prediction_id: id };
+};
 
-test("poll → the run's state is recorded; nothing new → asked again later", async () => {
+test("poll → the run's state is recorded", async () => {
   const id = recordedRun(await run())?.id ?? "";
   const first = make();
   await poll(pollTask(id), first.deps, kit.never());
   expect(first.calls).toEqual([["recordState", expect.objectContaining({ id })]]);
-  const second = make({ database: { recordState: async () => "unchanged" } });
-  await poll(pollTask(id), second.deps, kit.never());
-  expect(second.calls.map(([name]) => name)).toEqual(["recordState", "pollLater"]);
 });
 
 const AWAY = { url: "http://127.0.0.1:1/v1", token: "t" };
@@ -343,13 +346,13 @@ test.each<[number | null, unknown[]]>([
   expect(calls).toEqual([call]);
 });
 
-const CANCEL = { task: "cancel" as const, id: kit.PREDICTION, attempt: 1, provider_prediction_id: "run" };
+const CANCEL = { task: "cancel" as const, ...kit.WORK, id: kit.PREDICTION, attempt: 1, provider_prediction_id: "run" };
 const over = (status: string) => ["recordState", expect.objectContaining({ id: "run", status })];
-const LATER_AGAIN = ["recordRunNotCanceled", "run", false];
+const LATER_AGAIN = ["recordRunNotCanceled", false];
 test.each<[said: number | null, state: string, call: unknown[]]>([
   [200, "canceled", over("canceled")],
   [200, "processing", LATER_AGAIN],
-  [404, "unknown", ["recordRunNotCanceled", "run", true]],
+  [404, "unknown", ["recordRunNotCanceled", true]],
   // It has ended: 409 and so on answer the cancel, its state is read then.
   ...[409, 410, 422].map((status): [number, string, unknown[]] => [status, "succeeded", over("succeeded")]),
   ...[401, 429, 500, null].map((status): [number | null, string, unknown[]] => [status, "unknown", LATER_AGAIN]),

@@ -26,9 +26,9 @@ function callAgainst(answer: () => Response | Promise<Response>, timeoutMs?: num
 
 test("a call → POST of its arguments to the function's path with the secret key, twice, for it is no token", async () => {
   const { call, sent } = callAgainst(() => Response.json([{ id: 1 }]));
-  expect(await call("claim_predictions", { max_rows: 2, left_out: undefined })).toEqual([{ id: 1 }]);
+  expect(await call("claim_tasks", { max_rows: 2, left_out: undefined })).toEqual([{ id: 1 }]);
   expect(sent).toHaveLength(1);
-  expect(sent[0]?.url).toBe("https://p.example/rest/v1/rpc/claim_predictions");
+  expect(sent[0]?.url).toBe("https://p.example/rest/v1/rpc/claim_tasks");
   expect(sent[0]?.body).toBe('{"max_rows":2}');
   expect(sent[0]?.isBlob).toBe(true); // it cannot be sent a second time on another connection
   expect(Object.fromEntries(sent[0]?.headers ?? [])).toEqual({
@@ -46,9 +46,9 @@ test.each([
   ["a page that says that all is well", new Response("<html>secret</html>"), 200, ""],
 ])("%s → DatabaseError with status and code, and none of the words", async (_, answer, status, code) => {
   const { call } = callAgainst(() => answer);
-  const error = await call("claim_predictions", {}).catch((cause: unknown) => cause);
+  const error = await call("claim_tasks", {}).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(DatabaseError);
-  expect(error).toMatchObject({ called: "claim_predictions", status, code });
+  expect(error).toMatchObject({ called: "claim_tasks", status, code });
   expect(String(error)).not.toContain("secret");
 });
 
@@ -64,7 +64,7 @@ test.each<[string, () => Response | Promise<Response>, string, number?]>([
   ["an answer that stops in the middle", broken, "reset"],
 ])("%s → DatabaseError with status 0 and why", async (_what, answer, why, timeoutMs) => {
   const { call } = callAgainst(answer, timeoutMs);
-  const error = await call("claim_predictions", {}).catch((cause: unknown) => cause);
+  const error = await call("claim_tasks", {}).catch((cause: unknown) => cause);
   expect(error).toMatchObject({ status: 0, code: "" });
   expect(describeError(error)).toContain(why);
 });
