@@ -44,7 +44,8 @@ export function createGenerate({ environment, callDatabase, log, address, now = 
   };
   return createWorker({
     claim: createClaim(callDatabase, pollSeconds, address),
-    work: (task, signal) => work(task, { ...deps, database: createDatabase(callDatabase, callUntil(signal), pollSeconds) }, signal),
+    work: (task, signal) =>
+      work(task, { ...deps, database: createDatabase(callDatabase, callUntil(signal), pollSeconds) }, signal),
     identify: (task) => ({ task: task.task, ...identify(task) }),
     log,
     limits: GENERATE_LIMITS,

@@ -461,16 +461,13 @@ test("endpoints whose last delivery could not be signed → counted, but not whe
 });
 
 test("generate claims → its call's time, too, also without room for work", async () => {
-  const claim = createClaim(
-    async (called, args) => {
-      expect(called).toBe("claim_tasks");
-      const { worker, max_rows, lease_seconds, report } = Object(args);
-      const [row] = await db.sql`
+  const claim = createClaim(async (called, args) => {
+    expect(called).toBe("claim_tasks");
+    const { worker, max_rows, lease_seconds, report } = Object(args);
+    const [row] = await db.sql`
         select keyframe_worker.claim_tasks(${worker}, ${max_rows}, ${lease_seconds}, report => ${db.sql.json(report)}) as answer`;
-      return row?.answer;
-    },
-    null,
-  );
+    return row?.answer;
+  }, null);
   await claim(0, 0, 0, 1_499.6);
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
 });

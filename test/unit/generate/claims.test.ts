@@ -12,13 +12,13 @@ test("each claim → as the same process, for at most ten tasks, with the cursor
         more: true,
       };
     },
-    true,
     null,
+    "https://ref.supabase.co",
   );
   expect(await claim(64, 300, 0, 12.4)).toEqual({ items: [{ task: "poll", id: "b", more: 1 }], more: true });
   await claim(3, 300, 0, 0);
   expect(asked).toMatchObject([
-    { max_rows: 10, cursors: {}, report: { callMs: 12, isProcess: true } },
+    { max_rows: 10, cursors: {}, report: { callMs: 12, isProcess: true, address: "https://ref.supabase.co" } },
     { max_rows: 3, cursors: { ask: ["model", "1"] } },
   ]);
   expect(asked[0]?.worker).toBe(asked[1]?.worker);

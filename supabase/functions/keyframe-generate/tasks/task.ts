@@ -65,9 +65,7 @@ export const task = z.discriminatedUnion("task", [
 ]);
 
 /** What begin_removal returns. */
-export const files = z.array(
-  z.object({ bucket: z.enum(["projects", "keyframe-outputs"]), name: z.string().min(1) }),
-);
+export const files = z.array(z.object({ bucket: z.enum(["projects", "keyframe-outputs"]), name: z.string().min(1) }));
 
 /** The identifier of a task in log lines: its prediction, or the owner. */
 export function identify({ task, id }: { task: string; id: string }): Record<string, string> {
