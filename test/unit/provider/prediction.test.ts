@@ -61,7 +61,7 @@ test("a run that goes on, without error and logs → accepted, its output not ta
   const output = "https://replicate.delivery/a.png";
   for (const status of ["starting", "processing", "succeeded", "failed", "canceled", "aborted"]) {
     expect(providerState(run({ status, output }))).toEqual({
-      ...{ provider_prediction_id: "abc123", provider_status: status, progress: null, error_message: null },
+      ...{ id: "abc123", status, progress: null, error_message: null },
       output_url: status === "succeeded" ? output : null,
       output_files: null,
       ...{ failure: null, stage: null, metrics: null },
