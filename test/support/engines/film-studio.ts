@@ -64,8 +64,7 @@ export async function openFilmStudio() {
       const ago = stack.sql`now() - interval '1 second'`;
       if (name === "keyframe-generate")
         await stack.sql`update keyframe_private.work set due_at = ${ago} where state = 'leased'`;
-      if (name === "keyframe-deliver")
-      await restarted;
+      if (name === "keyframe-deliver") await restarted;
     };
     let functions: Promise<void> = Promise.resolve();
     const crashFunction = (request?: string) => {
