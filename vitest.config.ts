@@ -13,16 +13,17 @@ const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript
 
 /**
  * Long and seldom red: pages in a browser, guides and examples as people run them, the packed client, random requests, a restored dump,
- * an api whose clock is wrong, the slow receivers of hundreds of owners.
+ * an api whose clock is wrong, the slow receivers of hundreds of owners, a minute of claims in simulated time.
  */
 const SLOW_STACK = [
   "test/e2e/{client,dashboard-*,example-*,quickstart,reference-*,stored-types,studio}.test.ts",
   "test/api/fuzz.test.ts",
   "test/faults/{api-wrong-clock,restore}.test.ts",
   "test/db/webhooks/deliver-many-owners.test.ts",
+  "test/db/work/places-simulation.test.ts",
 ];
-/** The local stack itself, a film joined in a browser, hooks, the functions on the hosted platform's Deno, simulations. */
-const SLOW_UNITS = ["test/unit/{local/*,client/{film,react},**/hosted-*,**/*-simulation}.test.ts"];
+/** The local stack itself, a film joined in a browser, hooks, the functions on the hosted platform's Deno. */
+const SLOW_UNITS = ["test/unit/{local/*,client/{film,react},**/hosted-*}.test.ts"];
 
 // A process of its own for each of 200 files took a tenth of the whole run. No file leaves a mock, a timer or a server behind.
 const project = (name: string, include: string[], more: object = {}) => ({

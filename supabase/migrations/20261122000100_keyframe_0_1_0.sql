@@ -5202,10 +5202,14 @@ comment on function keyframe_private.settle_work is 'What becomes of work whose 
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  held keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+  due constant timestamptz := now() + keyframe_private.retry_delay(held.failures + 1);
 begin
-  perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1),
-    held.failures + case when keyframe_private.is_lock_wait(code) then 0 else 1 end, code);
+  if not keyframe_private.is_lock_wait(code) then
+    held.failures := held.failures + 1;
+    held.last_error := code;
+  end if;
+  perform keyframe_private.reschedule(held, due, held.failures, held.last_error);
 end $$;
 comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. What somebody holds has not failed.';
 
