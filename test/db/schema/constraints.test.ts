@@ -39,10 +39,6 @@ const submit = (columns: string, values: string) =>
   `insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, ${columns})
     values ($owner, gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', ${values})`;
 
-const work = (columns: string, values: string) =>
-  `insert into keyframe_private.work (kind, subject, owner_id, lane, resource, state, due_at, ${columns})
-    values ('poll', gen_random_uuid(), $owner, $owner, 'poll', 'ready', now(), ${values})`;
-
 const credit = (values: string) =>
   `insert into keyframe_private.credits (owner_id, micros, kind, key, note) values ($owner, ${values})`;
 const element = (columns: string, values: string) =>
@@ -85,9 +81,6 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   price_ids_are_a_list: submit("price_ids", "'{{1}}'"),
   amounts_are_at_most_a_million_dollars: submit("most_micros", "-1"),
   cost_if_and_only_if_settled: submit("cost_micros", "1"),
-  queue_is_known: work("queue", "'x'"),
-  leased_if_and_only_if_a_worker_has_it: work("queue, worker", "'ask', gen_random_uuid()"),
-  failures_are_at_most_a_million: work("queue, failures", "'ask', -1"),
   cost_state_is_known: submit("cost_state", "'free'"),
   billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no"}' where model = 'google/veo-3.1'`,
   cost_ceiling_is_at_most_a_million_dollars: `update keyframe.models set cost_ceiling_micros = -1 where model = 'google/veo-3.1'`,

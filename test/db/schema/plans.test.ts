@@ -63,7 +63,7 @@ beforeAll(async () => {
       insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
       select queue, case queue when 'ask' then 'poll' else 'deliver' end, gen_random_uuid(), owner, owner, 'poll', 'scheduled',
         now() + interval '1 day'
-      from unnest(array['ask', 'deliver']) queue, generate_series(1, ${MANY}::int), gen_random_uuid() owner`;
+      from unnest('{ask,deliver}'::keyframe_private.work_queue[]) queue, generate_series(1, ${MANY}::int), gen_random_uuid() owner`;
     await sql`
       insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, provider_prediction_id, text_hash)
       select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', null, i
