@@ -86,8 +86,9 @@ async function simulate(loads: Load[], innocent: { resources: string[]; ms: numb
     added = [];
     const [row] = await db.sql`
       select public.step(${worker}, ${now}, 10, ${ended.map(({ id }) => id)}::bigint[], ${db.sql.json(given)}, ${db.sql.json(cursors)}) as answer`;
-    const { leased } = row?.answer as { leased: { id: number; owner: string; resource: string }[] };
-    cursors = row?.answer.cursors;
+    const answer: { leased: { id: number; owner: string; resource: string }[]; cursors: object } = row?.answer;
+    const { leased } = answer;
+    cursors = answer.cursors;
     for (const { id, owner, resource } of leased) {
       const list = waiting.get(`${owner} ${resource}`) ?? [];
       const task = list.splice(
