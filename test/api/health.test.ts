@@ -29,7 +29,7 @@ test("deep with the secret key → ok, and the figures of the running service, a
     const often = ["sweep", "delete-parts", "merge-costs"];
     return often.every((name) => figures.jobs[name]?.lastSuccessSeconds != null) && figures.jobs;
   });
-  expect(Object.values(jobs).map(({ scheduled, isLate }) => [scheduled, isLate])).toEqual(Array(7).fill([true, false]));
+  expect(Object.values(jobs).map(({ scheduled, isLate }) => [scheduled, isLate])).toEqual(Array(8).fill([true, false]));
 });
 
 test("a kick whose answer came → when it was made, and after how long the function claimed work; kicks are no problem", async () => {

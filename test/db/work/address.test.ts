@@ -29,24 +29,24 @@ async function claimed(report: object) {
   const found: unknown[] = [];
   await rolledBack(db.sql, async (sql) => {
     const given = sql.json(report as postgres.JSONValue);
-    const tasks = await sql`select keyframe_worker.claim_predictions(9, 60, 300, report => ${given}) as task`;
-    found.push(tasks.length);
+    const [row] =
+      await sql`select keyframe_worker.claim_tasks(gen_random_uuid(), 9, 60, 300, report => ${given}) as answer`;
+    found.push(row?.answer.tasks.length);
   }).catch((error) => found.push(error.code));
   await rolledBack(db.sql, async (sql) => {
     const given = sql.json(report as postgres.JSONValue);
     const [row] = await sql`
-      select keyframe_worker.exchange_deliveries('[]', '{"lanes": [], "max_lanes": 9}', 300, report => ${given}, at => clock_timestamp()) as answer`;
-    found.push(row?.answer.claim?.endpoints.length ?? row?.answer.claim_error);
+      select keyframe_worker.exchange_deliveries('[]', gen_random_uuid(), 9, heartbeat_ms => 300, report => ${given}) as answer`;
     const looking = await sql`select from keyframe_private.worker_heartbeats where alive_until > now()`;
-    found.push(looking.length);
-  });
+    found.push(row?.answer.endpoints.length, looking.length);
+  }).catch((error) => found.push(error.code));
   return found;
 }
 
 test("a process of another project, or while the Vault names none → no claim, no heartbeat; this one's, and functions → claims", async () => {
   await seedPrediction(db.sql, world, { status: "queued" });
   await seedDeliveries(db.sql, await addEndpoint(db.sql, world.owner), 1);
-  const refused = ["KEYAD", "KEYAD", 0];
+  const refused = ["KEYAD", "KEYAD"];
   expect(await claimed({ isProcess: true, address: COPY })).toEqual(refused);
   expect(await claimed({ isProcess: true, address: HERE })).toEqual([1, 1, 1]);
   expect(await claimed({})).toEqual([1, 1, 1]);

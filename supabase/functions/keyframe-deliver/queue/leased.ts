@@ -14,10 +14,17 @@ export function createLeased(now: () => number) {
   }
 
   return {
-    add({ endpoint_id, url, secrets, max_open, deliveries }: LeasedEndpoint, beginUntil: number): void {
+    /** `isHere`: a delivery that this process is sending already. A crash of the database can forget its lease. */
+    add(
+      { endpoint_id, url, secrets, max_open, deliveries }: LeasedEndpoint,
+      beginUntil: number,
+      isHere: (id: string) => boolean,
+    ): void {
       const endpoint = endpoints.get(endpoint_id) ?? { maxOpen: max_open, open: 0, waiting: [] };
       endpoint.maxOpen = max_open;
-      const added = deliveries.map((each) => ({ ...each, endpoint_id, url, secrets }));
+      const isNew = ({ id }: { id: string }) =>
+        !isHere(id) && !endpoint.waiting.some(({ delivery }) => delivery.id === id);
+      const added = deliveries.filter(isNew).map((each) => ({ ...each, endpoint_id, url, secrets }));
       endpoint.waiting.push(...added.map((delivery) => ({ delivery, beginUntil })));
       endpoints.set(endpoint_id, endpoint);
     },

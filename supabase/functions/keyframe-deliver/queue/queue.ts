@@ -31,15 +31,18 @@ export function createQueue({ exchange, attempt, log, clock, address }: QueueSet
   const worker = crypto.randomUUID();
   const leased = createLeased(clock.now);
   const results = createResults(clock.now, log);
+  const open = new Set<string>();
   let cursors: unknown = [];
 
   async function work(delivery: Delivery): Promise<void> {
     let hasFailed = true;
+    open.add(delivery.id);
     try {
       const result = await attempt(delivery);
       results.add(result);
       hasFailed = result.error !== null;
     } finally {
+      open.delete(delivery.id);
       leased.end(delivery, hasFailed);
     }
   }
@@ -62,7 +65,8 @@ export function createQueue({ exchange, attempt, log, clock, address }: QueueSet
     });
     recorded(answer.unrecorded);
     cursors = answer.cursors;
-    for (const endpoint of answer.endpoints) leased.add(endpoint, calledAt + BEGIN_WITHIN_MS);
+    const isHere = (id: string) => open.has(id) || results.has(id);
+    for (const endpoint of answer.endpoints) leased.add(endpoint, calledAt + BEGIN_WITHIN_MS, isHere);
     return answer.more;
   }
 

@@ -34,6 +34,7 @@ export function createResults(now: () => number, log: Log) {
     },
     ready: () => ready().length,
     pending: () => results.length,
+    has: (id: string): boolean => results.some(({ result }) => result.id === id),
     /** Whether the next call has one result. */
     goesAlone: () => ready().some(({ isAlone }) => isAlone || isOneByOne),
 
