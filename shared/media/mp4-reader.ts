@@ -147,7 +147,7 @@ function readMovie(moov: DataView, budget: Budget): Movie {
   );
   return {
     tracks,
-    byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two equal ids, the first
+    byId: new Map([...tracks].reverse().map((track) => [track.id, track])), // of two equal ids, the first
     defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
     seconds: readSeconds(header, find(extends_, "mehd")),
     units: readScale(header),

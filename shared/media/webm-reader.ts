@@ -52,10 +52,7 @@ const OPENED = [ID.segment, ID.cluster, ID.blockGroup];
 const KEPT = [ID.info, ID.tracks, ID.timestamp];
 const BLOCKS = [ID.block, ID.simpleBlock];
 
-const NO_BLOCKS = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
-/** With the last one as long as the others are on average. */
-const lengthOf = ({ count, first, last }: typeof NO_BLOCKS) =>
-  count > 1 ? last - first + (last - first) / (count - 1) : 0;
+const NO_PICTURES = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
 
 /**
  * Reads the size and duration of a WebM or Matroska file and whether it has sound. Refuses no more than a player does: where it is cut
@@ -78,8 +75,7 @@ export function createWebmReader(): VideoReader {
   let info: Info | null = null;
   let tracks: Tracks | null = null;
   let cluster = 0;
-  const pictures = { ...NO_BLOCKS };
-  const sounds = { ...NO_BLOCKS };
+  const pictures = { ...NO_PICTURES };
   let note: string | undefined;
 
   function open(element: { id: number; size: number | null }): void {
@@ -117,19 +113,17 @@ export function createWebmReader(): VideoReader {
     if (id === ID.info) info ??= readInfo(content);
     else if (id === ID.tracks) tracks ??= readTracks(content);
     else if (id === ID.timestamp) cluster = readUnsigned(content);
-    else countBlock(content);
+    else countPicture(content);
   }
 
-  function countBlock(block: DataView): void {
+  function countPicture(block: DataView): void {
     const number = readNumber(block, 0);
     if (number === null || block.byteLength < number.bytes + 2) return;
-    const { video, sound } = tracks ?? {};
-    const blocks = number.value === video?.number ? pictures : number.value === sound?.number ? sounds : null;
-    if (blocks === null) return;
+    if (tracks?.video?.number !== number.value) return;
     const time = cluster + block.getInt16(number.bytes);
-    blocks.count += 1;
-    blocks.first = Math.min(blocks.first, time);
-    blocks.last = Math.max(blocks.last, time);
+    pictures.count += 1;
+    pictures.first = Math.min(pictures.first, time);
+    pictures.last = Math.max(pictures.last, time);
   }
 
   return {
@@ -163,13 +157,13 @@ export function createWebmReader(): VideoReader {
       if (note === "header_too_large" && tracks === null) return { ...UNKNOWN, note };
       if (!hasAudio && (size === null || pictures.count === 0))
         throw new UnusableMedia("The video is cut off, or has no header or no pictures.");
+      const { count, first, last } = note === "too_many_elements" ? NO_PICTURES : pictures; // not all are counted
       const seconds = (units: number) => (units * (info?.unit ?? 1e6)) / 1e9;
-      const isCounted = note !== "too_many_elements";
-      const counted = isCounted ? seconds(lengthOf(pictures)) : 0;
-      const stated = seconds(info?.duration ?? 0);
-      // What is stated counts subtitles too.
-      const played = isCounted && tracks?.hasOthers ? Math.max(counted, seconds(lengthOf(sounds))) : stated;
-      const duration = chooseDuration(played, stated, counted);
+      // The last picture is as long as the others are on average.
+      const duration = chooseDuration(
+        seconds(info?.duration ?? 0),
+        count > 1 ? seconds(last - first + (last - first) / (count - 1)) : 0,
+      );
       const sides = size ?? { ...UNKNOWN, note: "no_sides" };
       return { ...sides, ...duration, hasAudio, ...(note !== undefined && { note }) };
     },
@@ -179,8 +173,8 @@ export function createWebmReader(): VideoReader {
 
 /** `unit` is that of all times, in nanoseconds; a `duration` of 0 is unknown. */
 type Info = { unit: number; duration: number };
-/** Players choose the first of each kind; `hasOthers`: subtitles, for example. */
-type Tracks = { video: Track | undefined; sound: Track | undefined; hasOthers: boolean };
+/** Players choose the first of each kind. */
+type Tracks = { video: Track | undefined; sound: Track | undefined };
 type Track = { number: number; type: number; size: Size | null };
 const [VIDEO, SOUND] = [1, 2];
 
@@ -199,7 +193,6 @@ function readTracks(content: DataView): Tracks {
   return {
     video: tracks.find(({ size }) => size !== null),
     sound: tracks.find(({ type }) => type === SOUND),
-    hasOthers: tracks.some(({ type }) => type !== VIDEO && type !== SOUND),
   };
 }
 
