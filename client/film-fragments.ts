@@ -4,12 +4,24 @@ const formats = [media.MP4, media.QTFF, media.WEBM, media.MATROSKA];
 const open = (file: Blob, initInput?: media.Input) =>
   new media.Input({ source: new media.BlobSource(file), formats, ...(initInput && { initInput }) });
 
+/** The numbers of the tracks that are read, of those in the file. */
+export type Chosen = { video: number | null; sound: number | null };
+
+/** The tracks with these numbers, or the first: a file that was copied has no others. */
+export async function chooseTracks(input: media.Input, { video, sound }: Chosen) {
+  const [videos, sounds] = [await input.getVideoTracks(), sound === null ? [] : await input.getAudioTracks()];
+  return {
+    video: videos.find(({ id }) => id === video) ?? videos[0] ?? null,
+    sound: sounds.find(({ id }) => id === sound) ?? sounds[0] ?? null,
+  };
+}
+
 /**
- * A shot for mediabunny. Of an MP4 whose first part is in its header (`moov`) and whose rest is in fragments (`moof`), it reads only
+ * A video for mediabunny. Of an MP4 whose first part is in its header (`moov`) and whose rest is in fragments (`moof`), it reads only
  * the first part: such a file is copied into one without fragments.
  */
-export async function openShot(shot: Blob): Promise<media.Input> {
-  const file = await withBrand(shot);
+export async function openInput(video: Blob, chosen: Chosen): Promise<media.Input> {
+  const file = await withBrand(video);
   const whole = open(file);
   const header = await findHeader(file);
   if (header === null) return whole;
@@ -18,7 +30,7 @@ export async function openShot(shot: Blob): Promise<media.Input> {
     const [first] = await rest.getTracks();
     const [same] = await whole.getTracks();
     if (!first || !same || (await first.getFirstTimestamp()) <= (await same.getFirstTimestamp())) return whole;
-    return open(await copyBoth(whole, rest));
+    return open(await copyBoth([whole, rest], chosen));
   } finally {
     rest.dispose();
   }
@@ -55,12 +67,13 @@ async function findHeader(file: Blob): Promise<number | null> {
   return null;
 }
 
-async function copyBoth(...parts: media.Input[]): Promise<Blob> {
+async function copyBoth(parts: media.Input[], chosen: Chosen): Promise<Blob> {
   const target = new media.BufferTarget();
   const output = new media.Output({ format: new media.Mp4OutputFormat(), target });
   const writers: (() => Promise<void>)[] = [];
-  const videos = (await Promise.all(parts.map((part) => part.getPrimaryVideoTrack()))).flatMap((track) => track ?? []);
-  const sounds = (await Promise.all(parts.map((part) => part.getPrimaryAudioTrack()))).flatMap((track) => track ?? []);
+  const tracks = await Promise.all(parts.map((part) => chooseTracks(part, chosen)));
+  const videos = tracks.flatMap(({ video }) => video ?? []);
+  const sounds = tracks.flatMap(({ sound }) => sound ?? []);
   const videoCodec = await videos[0]?.getCodec();
   const videoConfig = await videos[0]?.getDecoderConfig();
   if (videos[0] && videoCodec && videoConfig) {

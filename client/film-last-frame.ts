@@ -1,5 +1,6 @@
 import * as media from "mediabunny";
-import { openShot } from "./film-fragments.ts";
+import type { Size } from "../shared/media/media.ts";
+import { openVideo } from "./film-open.ts";
 import { FilmError } from "./film-shots.ts";
 
 /** The largest image that the service takes. */
@@ -7,11 +8,11 @@ const MOST_BYTES = 10 * 1024 * 1024;
 
 /** The picture on which a video ends, as a player shows it. */
 export async function readLastFrame(video: Blob): Promise<Blob> {
-  const input = await openShot(video);
+  const opened = await openVideo(video);
+  if (opened === null) throw cannotRead();
+  const { input, video: track, size } = opened;
   try {
-    const track = await input.getPrimaryVideoTrack().catch(() => null);
-    if (!track || !(await track.canDecode())) throw cannotRead();
-    const size = { width: await track.getDisplayWidth(), height: await track.getDisplayHeight() };
+    if (!(await track.canDecode())) throw cannotRead();
     const sample = await new media.VideoSampleSink(track).getSample(await track.computeDuration());
     if (!sample) throw cannotRead();
     try {
@@ -23,8 +24,6 @@ export async function readLastFrame(video: Blob): Promise<Blob> {
     input.dispose();
   }
 }
-
-type Size = { width: number; height: number };
 
 const cannotRead = () => new FilmError("cannot_read", "Cannot decode the video here. Try another browser.");
 

@@ -1,6 +1,7 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
-import { openShot } from "./film-fragments.ts";
+import { readPixelRatio } from "../shared/media/avc-pixels.ts";
+import { openVideo, type OpenVideo } from "./film-open.ts";
 import { originBox } from "./film-origin.ts";
 import { FilmError, nameShot, type ShotFile, type Sink } from "./film-shots.ts";
 
@@ -19,9 +20,11 @@ const packetSeconds = ({ codec, sampleRate }: AudioDecoderConfig) =>
     ? { seconds: 0.02, most: Number.POSITIVE_INFINITY }
     : { seconds: 1024 / sampleRate, most: 1024 / sampleRate };
 
-/** Turned and mirrored pictures are encoded again, and pictures before 0, which would be seen if they were copied. */
-type Pictures = { track: media.InputVideoTrack; start: number; length: number; isPlain: boolean };
-type Track = Pictures & { name: string; sound: media.InputAudioTrack | null };
+/**
+ * `start` and `end`: of its pictures, in seconds. Turned and mirrored pictures are encoded again, and pictures before 0, which would be seen
+ * if they were copied.
+ */
+type Track = OpenVideo & { name: string; start: number; end: number; isPlain: boolean };
 /** Writes the part of a shot that begins at this second of the film. */
 type Write = (shot: Track, from: number) => Promise<void>;
 type Writer<Source> = { source: Source; write: Write };
@@ -33,9 +36,9 @@ const cannotJoin = (reason: string) =>
  * Joins videos to one MP4. Copies what is alike in all of them; what differs is encoded again, in the size of the first shot. A shot is as
  * long as its pictures: its sound is cut or filled with silence.
  */
-export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, signal }: Sink): Promise<void> {
-  const inputs: media.Input[] = [];
-  const stop = () => signal?.throwIfAborted();
+export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sink): Promise<void> {
+  const shots: Track[] = [];
+  const pause = pauses(signal);
   let length = 0;
   const target = new media.StreamTarget(
     new WritableStream<media.StreamTargetChunk>({
@@ -45,15 +48,14 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
       },
     }),
   );
-  const output = new media.Output({
-    format: new media.Mp4OutputFormat({ fastStart: isMemory && "in-memory" }),
-    target,
-  });
+  const output = new media.Output({ format: new media.Mp4OutputFormat({ fastStart: false }), target });
   try {
-    for (const { file } of files) inputs.push(await openShot(file));
-    const shots = await Promise.all(inputs.map((input, at) => readShot(input, nameShot(at, files[at]?.title ?? ""))));
-    const video = await videoWriter(shots, stop);
-    const sound = await soundWriter(shots, stop);
+    for (const [at, { file, title }] of files.entries()) {
+      await pause();
+      shots.push(await readShot(file, nameShot(at, title)));
+    }
+    const video = await videoWriter(shots, pause);
+    const sound = await soundWriter(shots, pause);
     output.addVideoTrack(video.source);
     if (sound) output.addAudioTrack(sound.source);
     await output.start();
@@ -61,27 +63,74 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
     for (const [at, shot] of shots.entries()) {
       onShot(at);
       await Promise.all([video.write(shot, from), sound?.write(shot, from)]);
-      from += shot.length;
+      from += shot.end - shot.start;
     }
-    stop();
+    signal?.throwIfAborted();
     await output.finalize();
     await write({ type: "write", data: originBox(files), position: length });
   } catch (error) {
     await output.cancel().catch(() => undefined); // it rejects when the file has failed: the error says why
     throw error;
   } finally {
-    for (const input of inputs) input.dispose();
+    for (const { input } of shots) input.dispose();
   }
 }
 
-async function readShot(input: media.Input, name: string): Promise<Track> {
-  const track = await input.getPrimaryVideoTrack().catch(() => null);
-  if (!track) throw cannotJoin(`${name}, is not a video that it can read`);
-  const first = await track.getFirstTimestamp();
+/** Between two parts of the work: gives the page its turn after this many ms, and rejects when the signal aborts. */
+const LONGEST_WORK_MS = 10;
+type Pause = () => Promise<void>;
+function pauses(signal: AbortSignal | undefined): Pause {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since > LONGEST_WORK_MS) {
+      await nextTask();
+      since = performance.now();
+    }
+    signal?.throwIfAborted();
+  };
+}
+
+/** By a message: the timers of a page that is not seen wait for a second. */
+const nextTask = () =>
+  new Promise<void>((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+
+async function readShot(file: Blob, name: string): Promise<Track> {
+  const opened = await openVideo(file);
+  if (opened === null) throw cannotJoin(`${name}, is not a video that it can read`);
+  const { video, seconds } = opened;
+  const first = await video.getFirstTimestamp();
   const start = Math.max(0, first);
-  const length = (await track.computeDuration()) - start;
-  const isPlain = first >= 0 && (await track.getRotation()) === 0 && !(await track.getFlip());
-  return { name, track, sound: await input.getPrimaryAudioTrack(), start, length, isPlain };
+  const isTurned = (await video.getRotation()) !== 0 || (await video.getFlip());
+  const isPlain = first >= 0 && !isTurned && !(await hasHiddenShape(opened));
+  return { ...opened, name, start, end: await readEnd(video, first, seconds), isPlain };
+}
+
+/** Whether its file calls pixels square that the stream calls wider or taller: mediabunny writes nothing of square ones. */
+async function hasHiddenShape({ video, size }: OpenVideo): Promise<boolean> {
+  const config = await video.getDecoderConfig();
+  if (!config?.codec.startsWith("avc1") || size.width !== config.codedWidth || size.height !== config.codedHeight)
+    return false;
+  const { buffer, byteOffset, byteLength } = config.description as Uint8Array; // of mediabunny
+  return readPixelRatio(new DataView(buffer, byteOffset, byteLength)) !== 1;
+}
+
+/** For a picture whose length is not known at all. */
+const ONE_PICTURE = 1 / 24;
+
+/** A WebM need not say how long its last picture lasts: until the end of the file, then. */
+async function readEnd(video: media.InputVideoTrack, first: number, seconds: number | null): Promise<number> {
+  const last = await new media.EncodedPacketSink(video).getPacket(Number.POSITIVE_INFINITY, { metadataOnly: true });
+  const begin = last?.timestamp ?? first;
+  if (last && last.duration > 0) return begin + last.duration;
+  // A recording does not say where it ends, and its length counts from its first picture.
+  return [seconds ?? 0, first + (seconds ?? 0)].find((end) => end > begin) ?? begin + ONE_PICTURE;
 }
 
 type Config = VideoDecoderConfig | AudioDecoderConfig;
@@ -94,37 +143,38 @@ async function sameConfig<Found extends Config>(tracks: { getDecoderConfig(): Pr
   return texts.every((text) => text === texts[0]) ? (configs[0] ?? null) : null;
 }
 
-async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<media.VideoSource>> {
+async function videoWriter(shots: Track[], pause: Pause): Promise<Writer<media.VideoSource>> {
   const [first] = shots;
-  const codec = await first?.track.getCodec();
+  const codec = await first?.video.getCodec();
   if (!first || !codec) throw cannotJoin(`${first?.name}, has an unknown format`);
-  const decoderConfig = await sameConfig(shots.map(({ track }) => track));
+  const decoderConfig = await sameConfig(shots.map(({ video }) => video));
   // Of VP8 in an MP4 few players know.
   if (decoderConfig && codec !== "vp8" && shots.every(({ isPlain }) => isPlain)) {
     const source = new media.EncodedVideoPacketSource(codec);
-    const write: Write = async ({ track, start }, from) => {
-      for await (const packet of new media.EncodedPacketSink(track).packets()) {
-        stop();
-        await source.add(packet.clone({ timestamp: from + packet.timestamp - start }), { decoderConfig });
+    const write: Write = async ({ video, start, end }, from) => {
+      for await (const packet of new media.EncodedPacketSink(video).packets()) {
+        await pause();
+        const duration = packet.duration || end - packet.timestamp;
+        await source.add(packet.clone({ timestamp: from + packet.timestamp - start, duration }), { decoderConfig });
       }
     };
     return { source, write };
   }
   const even = (pixels: number) => pixels - (pixels % 2); // what encoders take
-  const width = even(await first.track.getDisplayWidth());
-  const height = even(await first.track.getDisplayHeight());
+  const [width, height] = [even(first.size.width), even(first.size.height)];
   const made = await media.getFirstEncodableVideoCodec(["avc", "hevc", "vp9", "av1"], { width, height });
   if (!made) throw cannotJoin("their sizes or formats differ, and it has no encoder for video");
-  for (const { name, track } of shots) {
-    if (!(await track.canDecode())) throw cannotJoin(`it cannot play ${name}`);
+  for (const { name, video } of shots) {
+    if (!(await video.canDecode())) throw cannotJoin(`it cannot play ${name}`);
   }
-  const transform = { width, height, force: true };
+  const transform = { width, height, fit: "contain", force: true } as const;
   const looks = { codec: made, quality: media.QUALITY_HIGH, sizeChangeBehavior: "contain", transform } as const;
   const source = new media.VideoSampleSource(looks);
-  const write: Write = async ({ track, start }, from) => {
-    for await (const sample of new media.VideoSampleSink(track).samples(start)) {
+  const write: Write = async ({ video, start, end }, from) => {
+    for await (const sample of new media.VideoSampleSink(video).samples(start)) {
       try {
-        stop();
+        await pause();
+        if (sample.duration === 0) sample.setDuration(end - sample.timestamp);
         sample.setTimestamp(from + sample.timestamp - start);
         await source.add(sample);
       } finally {
@@ -136,22 +186,22 @@ async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<med
 }
 
 /** Null: no shot has sound. */
-async function soundWriter(shots: Track[], stop: () => void): Promise<Writer<media.AudioSource> | null> {
+async function soundWriter(shots: Track[], pause: Pause): Promise<Writer<media.AudioSource> | null> {
   const tracks = shots.flatMap(({ sound }) => sound ?? []);
   if (!tracks[0]) return null;
   const codec = await tracks[0].getCodec();
   const decoderConfig = await sameConfig(tracks);
   const silence = SILENCE[`${decoderConfig?.codec} ${decoderConfig?.numberOfChannels}`];
   return codec && decoderConfig && silence
-    ? copySound(codec, decoderConfig, new Uint8Array(silence), stop)
-    : encodeSound(shots, stop);
+    ? copySound(codec, decoderConfig, new Uint8Array(silence), pause)
+    : encodeSound(shots, pause);
 }
 
 function copySound(
   codec: media.AudioCodec,
   decoderConfig: AudioDecoderConfig,
   silence: Uint8Array,
-  stop: () => void,
+  pause: Pause,
 ): Writer<media.AudioSource> {
   const source = new media.EncodedAudioPacketSource(codec);
   const { seconds, most } = packetSeconds(decoderConfig);
@@ -159,7 +209,7 @@ function copySound(
   const half = seconds / 2;
   let end = 0;
   const add = async (packet: media.EncodedPacket) => {
-    stop();
+    await pause();
     // A file may say that a packet lasts longer than its samples do: some players wait, others go on.
     const duration = Math.min(packet.duration, most);
     await source.add(packet.clone({ timestamp: end, duration }), { decoderConfig });
@@ -168,7 +218,8 @@ function copySound(
   const fill = async (until: number) => {
     while (end + half <= until) await add(new media.EncodedPacket(silence, "key", end, seconds));
   };
-  const write: Write = async ({ sound, start, length }, from) => {
+  const write: Write = async ({ sound, start, end: lastEnd }, from) => {
+    const until = from + lastEnd - start;
     const packets = sound ? new media.EncodedPacketSink(sound).packets() : [];
     let last = seconds;
     for await (const packet of packets) {
@@ -176,19 +227,19 @@ function copySound(
       // Decoded and not played: the packet before the film's first picture, with which AAC begins.
       const isBefore = from === 0 && end === 0 && at < -half && at + packet.duration > -half;
       if (isBefore) end = -Math.min(packet.duration, most);
-      else if (at < end - half || at + half > from + length) continue;
+      else if (at < end - half || at + half > until) continue;
       await fill(at);
       await add(packet);
       last = packet.duration;
     }
     // The last packet may say that it ends early. Players play all of it.
     end += Math.max(0, seconds - last);
-    await fill(from + length);
+    await fill(until);
   };
   return { source, write };
 }
 
-async function encodeSound(shots: Track[], stop: () => void): Promise<Writer<media.AudioSource>> {
+async function encodeSound(shots: Track[], pause: Pause): Promise<Writer<media.AudioSource>> {
   const codec = await media.getFirstEncodableAudioCodec(["aac", "opus"], SOUND);
   if (!codec) throw cannotJoin("their sound differs, and it has no encoder for sound");
   for (const { name, sound } of shots) {
@@ -197,11 +248,11 @@ async function encodeSound(shots: Track[], stop: () => void): Promise<Writer<med
   const source = new media.AudioBufferSource({ codec, quality: media.QUALITY_HIGH });
   let frames = 0;
   const write: Write = async (shot, from) => {
-    stop();
-    const end = Math.round((from + shot.length) * SOUND.sampleRate);
+    await pause();
+    const end = Math.round((from + shot.end - shot.start) * SOUND.sampleRate);
     const mixer = new OfflineAudioContext({ ...SOUND, length: end - frames });
     frames = end;
-    const buffer = shot.sound && (await decodeSound(shot.sound, shot, stop));
+    const buffer = shot.sound && (await decodeSound(shot.sound, shot, pause));
     if (buffer) {
       const player = new AudioBufferSourceNode(mixer, { buffer });
       player.connect(mixer.destination);
@@ -213,12 +264,12 @@ async function encodeSound(shots: Track[], stop: () => void): Promise<Writer<med
 }
 
 /** The sound of a shot, each part at its time: decodeAudioData would move what begins late to the front. */
-async function decodeSound(sound: media.InputAudioTrack, { start, length }: Track, stop: () => void) {
+async function decodeSound(sound: media.InputAudioTrack, { start, end }: Track, pause: Pause) {
   const sampleRate = await sound.getSampleRate();
-  const frames = Math.ceil(length * sampleRate);
+  const frames = Math.ceil((end - start) * sampleRate);
   const whole = new AudioBuffer({ numberOfChannels: await sound.getNumberOfChannels(), sampleRate, length: frames });
-  for await (const { buffer, timestamp } of new media.AudioBufferSink(sound).buffers(start, start + length)) {
-    stop();
+  for await (const { buffer, timestamp } of new media.AudioBufferSink(sound).buffers(start, end)) {
+    await pause();
     const at = Math.round((timestamp - start) * sampleRate);
     for (let channel = 0; channel < whole.numberOfChannels; channel++) {
       const samples = buffer.getChannelData(Math.min(channel, buffer.numberOfChannels - 1));

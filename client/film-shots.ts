@@ -22,9 +22,8 @@ export class FilmError extends Error {
 
 export type ShotFile = { title: string; file: Blob; output: Output };
 
-/** Where a film is written. `position` is in bytes; memory takes the chunks in their order only. */
+/** Where a film is written. `position` is in bytes. */
 export type Sink = {
-  isMemory: boolean;
   write: (chunk: { type: "write"; data: Uint8Array<ArrayBuffer>; position: number }) => unknown;
   onShot: (at: number) => void;
   signal: AbortSignal | undefined;
@@ -41,23 +40,37 @@ export function missingVideos({ shots }: FilmWithShots): string | null {
   return `No video yet: shot ${missing.join("; shot ")}. Generate it, or remove the shot from the film.`;
 }
 
-/** The videos of a film in order. `kept` has those that were downloaded before, and keeps the others. */
+/** Each takes a connection, and browsers have six for a server. */
+const DOWNLOADS_AT_ONCE = 4;
+
+/** The videos of a film in order. `kept` has those that were downloaded before, and keeps the others. `onShot` gets how many are there. */
 export async function downloadShots(
   film: FilmWithShots,
   kept: Map<string, Blob>,
-  onShot: (at: number) => void,
+  onShot: (done: number) => void,
   signal: AbortSignal | undefined,
 ): Promise<ShotFile[]> {
   const missing = missingVideos(film);
   if (missing !== null) throw new FilmError("video_missing", missing);
   const files: ShotFile[] = [];
-  for (const [at, { title, takes }] of film.shots.entries()) {
-    const output = takes.video?.output;
-    if (!output) continue;
-    onShot(at);
-    const file = kept.get(output.path) ?? (await download(output.url, nameShot(at, title), signal));
-    kept.set(output.path, file);
-    files.push({ title, file, output });
+  const waiting = film.shots.entries();
+  let done = 0;
+  onShot(done);
+  const work = async () => {
+    for (const [at, { title, takes }] of waiting) {
+      const output = takes.video?.output;
+      if (!output) continue;
+      const file = kept.get(output.path) ?? (await download(output.url, nameShot(at, title), signal));
+      kept.set(output.path, file);
+      files[at] = { title, file, output };
+      done += 1;
+      if (done < film.shots.length) onShot(done);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: DOWNLOADS_AT_ONCE }, work));
+  } finally {
+    for (const _ of waiting); // after a failure none begins; those that are under way are kept
   }
   return files;
 }

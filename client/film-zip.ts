@@ -1,7 +1,6 @@
 // client-zip writes a zip as a stream without compressing, which videos do not need, in 3 kB.
 import { makeZip } from "client-zip";
-import type { Input } from "mediabunny";
-import { openShot } from "./film-fragments.ts";
+import { openVideo } from "./film-open.ts";
 import { safeFileName, type ShotFile, type Sink } from "./film-shots.ts";
 
 /** A zip of the shots, with the list and the command by which ffmpeg joins them. */
@@ -11,7 +10,8 @@ export async function writeZip(shots: ShotFile[], { write, onShot, signal }: Sin
     ({ title, output }, at) =>
       `${String(at + 1).padStart(Math.max(2, digits), "0")}-${safeFileName(title)}.${output.path.split(".").at(-1)}`,
   );
-  const kinds = await Promise.all(shots.map(({ file }) => readKind(file)));
+  const kinds: (Kind | null)[] = [];
+  for (const { file } of shots) kinds.push(await readKind(file)); // one in memory at a time
   async function* files() {
     const input = `Join the shots with ffmpeg, in this folder:\n\n${command(shots, kinds, names)}\n`;
     yield { name: "README.txt", input };
@@ -37,11 +37,10 @@ type Kind = { text: string; rate: number; isOfMp4: boolean };
 
 /** Null for a file that cannot be read: it is encoded again. */
 async function readKind(file: Blob): Promise<Kind | null> {
-  let input: Input | undefined;
+  const opened = await openVideo(file);
+  if (opened === null) return null;
+  const { input, video, sound } = opened;
   try {
-    input = await openShot(file);
-    const [video, sound] = [await input.getPrimaryVideoTrack(), await input.getPrimaryAudioTrack()];
-    if (!video) return null;
     const { averagePacketRate } = await video.computePacketStats();
     const kinds = await Promise.all(
       [video, ...(sound ? [sound] : [])].map(async (track) => {
@@ -55,7 +54,7 @@ async function readKind(file: Blob): Promise<Kind | null> {
   } catch {
     return null;
   } finally {
-    input?.dispose();
+    input.dispose();
   }
 }
 

@@ -52,12 +52,27 @@ export const lastFrameOf = async (video: Blob): Promise<Blob> =>
 const TYPES = { joining: "video/mp4", packing: "application/zip" };
 const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
 
-async function makeFilm(
-  film: FilmWithShots,
-  { file, onProgress, signal, downloads = new Map() }: FilmOptions,
-  doing: "joining" | "packing",
-  write: (shots: ShotFile[], sink: Sink) => Promise<void>,
-): Promise<Blob> {
+type MakeFilm = [film: FilmWithShots, options: FilmOptions, doing: "joining" | "packing", write: WriteFilm];
+type WriteFilm = (shots: ShotFile[], sink: Sink) => Promise<void>;
+
+/** Rejects at once when the signal aborts, whatever is still waited for. */
+async function makeFilm(...given: MakeFilm): Promise<Blob> {
+  const [, { signal }] = given;
+  signal?.throwIfAborted();
+  let abort = () => {};
+  const isAborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal?.reason);
+  });
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([writeFilm(...given), isAborted]);
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Blob> {
+  const { file, onProgress, signal, downloads = new Map() } = options;
   const half = (what: FilmProgress["doing"], from: number) => (at: number) =>
     onProgress?.({ share: from + at / film.shots.length / 2, doing: what, shot: at + 1, shots: film.shots.length });
   const onShot = half(doing, 0.5);
@@ -68,13 +83,13 @@ async function makeFilm(
         "In memory a film has at most 1 GB, and this one has more. Choose a file for it, in Chrome or Edge.";
       throw new FilmError("too_large", message);
     }
-    const parts: Uint8Array<ArrayBuffer>[] = [];
-    await write(shots, { isMemory: true, write: ({ data }) => parts.push(data), onShot, signal });
+    const parts: Blob[] = [];
+    await write(shots, { write: (chunk) => writePart(parts, chunk), onShot, signal });
     return new Blob(parts, { type: TYPES[doing] });
   }
   const opened = await file.createWritable();
   try {
-    await write(shots, { isMemory: false, write: (chunk) => opened.write(chunk), onShot, signal });
+    await write(shots, { write: (chunk) => opened.write(chunk), onShot, signal });
     signal?.throwIfAborted();
     await opened.close();
   } catch (error) {
@@ -82,4 +97,17 @@ async function makeFilm(
     throw error;
   }
   return await file.getFile();
+}
+
+/** Appends it, or writes over what is there. Blobs: a browser keeps those that are many on its disk. */
+function writePart(parts: Blob[], { data, position }: Parameters<Sink["write"]>[0]): void {
+  let [at, begin] = [0, 0];
+  for (let part = parts[at]; part && begin + part.size <= position; part = parts[at]) {
+    begin += part.size;
+    at += 1;
+  }
+  const part = parts[at];
+  const from = position - begin;
+  if (part === undefined) parts.push(new Blob([data]));
+  else parts[at] = new Blob([part.slice(0, from), data, part.slice(from + data.length)]);
 }

@@ -42,9 +42,8 @@ export function generationMethods(settings: Settings) {
 
   /** Without retries, because waitFor retries. */
   const poll: Poll = async ({ projectId, step, predictionId }, { etag, wait, limitMs, signal }) => {
-    const waiting = hold(wait);
-    const headers = { ...waiting.headers, ...(etag === null ? {} : { "if-none-match": etag }) };
-    const input = { query: { projectId, predictionId }, headers, limitMs: limitMs + (wait ?? 0) * 1000, signal };
+    const headers = { ...hold(wait).headers, ...(etag === null ? {} : { "if-none-match": etag }) };
+    const input = { query: { projectId, predictionId }, headers, limitMs, signal };
     const answer = await sendOnce(requestOf(`read${nameOf(step)}`, {}, input, settings), settings);
     const outcome = outcomeOf<Prediction | undefined>(answer, settings);
     return { ...outcome, prediction: outcome.data };

@@ -69,18 +69,27 @@ async function request(call: Call, token: string, signal: AbortSignal, settings:
         ...(pathToken === undefined ? { authorization: `Bearer ${token}` } : {}),
       },
       ...(body === undefined ? {} : { body }),
-      // With our own If-None-Match a browser bypasses its cache, and its cache of preflights: each poll would cost two requests. The
-      // service's answers are no-store, so force-cache finds nothing stale. Only on a page: Cloudflare Workers refuse it, and Next.js would
-      // keep the answers.
-      ...("if-none-match" in headers && globalThis.location !== undefined ? { cache: "force-cache" } : {}),
+      ...cacheMode(headers),
       // The service never redirects. A redirect would turn a POST into a GET, or send the token to another server. Not `error`, which
       // Cloudflare Workers refuse: readAnswer refuses the answer.
       redirect: "manual",
       signal,
     })
     .catch((error: unknown) => {
+      // By such an error Next.js leaves a page that it was making in advance, to make it for each request.
+      if (error instanceof Error && "digest" in error) throw error;
       throw networkError(call, error, token);
     });
+}
+
+/**
+ * With our own If-None-Match a browser bypasses its cache, and its cache of preflights: each poll would cost two requests. The service's
+ * answers are no-store, so force-cache finds nothing stale. On a server Next.js would keep the answers, and make the page once for all:
+ * no-store, where the runtime has it. Older Cloudflare Workers refuse it.
+ */
+function cacheMode(headers: Call["headers"]): Pick<RequestInit, "cache"> {
+  if (globalThis.location !== undefined) return "if-none-match" in headers ? { cache: "force-cache" } : {};
+  return typeof Request === "function" && "cache" in Request.prototype ? { cache: "no-store" } : {};
 }
 
 async function read(response: Response, call: Call, token: string, settings: Settings): Promise<Answer> {

@@ -21,7 +21,7 @@ export type PollHeaders = { etag: string | null; retryAfterSeconds: number | nul
 /** Without a prediction when the ETag is still current (304). `waited`: the service honoured `wait`. */
 export type PollResult = PollHeaders & { waited: boolean; prediction: Prediction | undefined };
 
-/** One conditional read, which the service may delay for `wait` seconds; never repeated. */
+/** One conditional read, which the service may delay for `wait` seconds, within `limitMs`; never repeated. */
 export type Poll = (
   ref: PredictionRef,
   options: { etag: string | null; wait: number | undefined; limitMs: number; signal: AbortSignal | undefined },
@@ -59,9 +59,9 @@ export async function waitFor(
     if (pauseMs > leftMs) throw timeoutError(from, timeoutMs);
 
     const askedMs = elapsedMs();
-    const limitMs = Math.min(requestTimeoutMs, Math.max(1000, timeoutMs - askedMs));
     const longestHoldMs = Math.min(onProgress ? retryAfterMs : LONGEST_HOLD_S * 1000, timeoutMs - askedMs);
     const wait = etag === null || failures > 0 ? undefined : holdFor(longestHoldMs);
+    const limitMs = Math.min(requestTimeoutMs + 1000 * (wait ?? 0), Math.max(1000, timeoutMs - askedMs));
     let result: PollResult;
     try {
       result = await poll(from, { etag, wait, limitMs, signal });

@@ -42,20 +42,28 @@ export class UnusableMedia extends Error {}
 /** Reads a file chunk by chunk and keeps only its headers. Both methods throw UnusableMedia. */
 export type MediaReader = { push(chunk: Uint8Array): void; end(): MediaFacts };
 
-/** Collects parts of a file. The memory grows as they come and is used again: each change of its size is a call to the system. */
+/** `tracks` has the numbers of those that players show and play. They are known at the end. */
+export type VideoReader = MediaReader & { tracks(): { video: number | null; sound: number | null } };
+
+/** Collects parts of a file. The memory grows as they come, and is used again. */
 export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; take(): DataView } {
-  const buffer = new ArrayBuffer(0, { maxByteLength: maxBytes });
+  let bytes = new Uint8Array(0);
   let length = 0;
   return {
     add(part) {
       const end = length + part.byteLength;
-      if (end > buffer.byteLength) buffer.resize(end);
-      new Uint8Array(buffer, length).set(part);
+      if (end > maxBytes) throw new RangeError("More was collected than may be.");
+      if (end > bytes.byteLength) {
+        const larger = new Uint8Array(Math.min(maxBytes, Math.max(end, 2 * bytes.byteLength)));
+        larger.set(bytes.subarray(0, length));
+        bytes = larger;
+      }
+      bytes.set(part, length);
       length = end;
     },
     /** What came since the last time. It is overwritten by what comes next. */
     take() {
-      const view = new DataView(buffer, 0, length);
+      const view = new DataView(bytes.buffer, 0, length);
       length = 0;
       return view;
     },
@@ -74,13 +82,16 @@ export const SIGNATURE_BYTES = 64;
 /** An MP4 begins with `ftyp`, a part of a stream with `styp`; a QuickTime file from before 2001 may begin with any of the others. */
 const FIRST_BOXES = ["ftyp", "styp", "moov", "mdat", "wide", "free", "skip", "pnot"];
 
+/** The lengths of a BMP's second header, of Windows and OS/2, that browsers know. */
+const BMP_HEADERS = [12, 16, 20, 24, 28, 32, 36, 40, 42, 44, 46, 48, 52, 56, 60, 64, 108, 124];
+
 /** How files begin. An icon comes last: four bytes are few. */
 const SIGNATURES: [string | RegExp, MediaType][] = [
   ["\x89PNG\r\n\x1a\n", "image/png"],
   ["\xff\xd8\xff", "image/jpeg"],
   [/^RIFF.{4}WEBP/s, "image/webp"],
   [/^GIF8[79]a/, "image/gif"],
-  [/^BM.{12}[^0-9]\0{3}/s, "image/bmp"],
+  [new RegExp(`^BM.{12}[${String.fromCharCode(...BMP_HEADERS)}]\\0{3}`, "s"), "image/bmp"],
   ["\x1aE\xdf\xa3", "video/webm"],
   ["OggS\0", "video/ogg"],
   [/^RIFF.{4}WAVE/s, "audio/wav"],
@@ -120,7 +131,7 @@ const MAX_SIDE = 65_535;
 /** The size as it is shown: pixels whose width is `ratio` times their height are widened or heightened, as players do. Null: none. */
 export function shownSize(coded: Size, ratio: number): Size | null {
   const longest = Math.max(coded.width * ratio, coded.height / ratio);
-  const fitting = longest <= MAX_SIDE ? ratio : 1; // NaN too
+  const fitting = ratio > 0 && longest <= MAX_SIDE ? ratio : 1; // NaN too
   const width = Math.round(coded.width * Math.max(1, fitting));
   const height = Math.round(coded.height / Math.min(1, fitting));
   return width > 0 && height > 0 ? { width, height } : null;

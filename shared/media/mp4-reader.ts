@@ -1,19 +1,19 @@
+import { readPixelRatio } from "./avc-pixels.ts";
+import { type Budget, find, isLarge, part, readBoxes, readBoxHeader } from "./boxes.ts";
 import {
   chooseDuration,
   collectBytes,
   MAX_HEADER_BYTES,
   type MediaFacts,
-  type MediaReader,
   type Size,
   shownSize,
   UNKNOWN,
   UnusableMedia,
+  type VideoReader,
 } from "./media.ts";
 
 /** In a file, with those in boxes: an hour in fragments of a second has half as many. The 25 million of a hostile file would take 20 s. */
 const MAX_BOXES_IN_ALL = 100_000;
-/** What of a file may still be read. */
-type Budget = { boxes: number; bytes: number };
 
 /**
  * Reads the size and duration of an MP4 and whether it has sound, wherever its `moov` is, and that of its fragments (`moof`). Refuses no
@@ -21,11 +21,11 @@ type Budget = { boxes: number; bytes: number };
  * No library bounds its work so: mp4box takes 1.1 GB and 7 s for a hostile file of 416 bytes; mediabunny adds 30 ms and 20 MB to the
  * start of a function that answers after 80 ms, and leaves out fragments behind a `moov` with samples.
  */
-export function createMp4Reader(): MediaReader {
+export function createMp4Reader(): VideoReader {
   const header = new DataView(new ArrayBuffer(16));
   let headerFilled = 0;
   // Each `moov` and `moof` lists its samples: MAX_HEADER_BYTES are for all of them.
-  const budget: Budget = { boxes: MAX_BOXES_IN_ALL, bytes: MAX_HEADER_BYTES };
+  const budget = { boxes: MAX_BOXES_IN_ALL, bytes: MAX_HEADER_BYTES };
   let type = "";
   /** Remaining bytes of the present box; Infinity when it extends to the end of the file. */
   let left = 0;
@@ -99,6 +99,10 @@ export function createMp4Reader(): MediaReader {
       note = limit ?? note;
       return { ...facts, ...(note !== undefined && { note }) };
     },
+    tracks: () => {
+      const { video, sound } = choose(movie?.tracks ?? []);
+      return { video: video?.id ?? null, sound: sound?.id ?? null };
+    },
   };
 }
 
@@ -109,8 +113,11 @@ const CONTENT = ["moov", "moof", "mdat"];
 type Track = {
   id: number;
   kind: "video" | "audio" | null;
+  isEnabled: boolean;
   size: Size | null;
   scale: number;
+  /** How long its header says that it plays, in units of the movie; 0: not stated. */
+  stated: number;
   /** The samples in `moov`, then also those in fragments. */
   begin: number | null;
   end: number;
@@ -121,8 +128,10 @@ type Movie = {
   byId: Map<number, Track>;
   /** The default duration of a sample in a fragment, by its track's id. */
   defaults: Map<number, number>;
-  /** As stated in the header; 0: not stated. */
+  /** As stated in the header, which counts subtitles too; 0: not stated. */
   seconds: number;
+  /** In a second. */
+  units: number;
   hasFragments: boolean;
 };
 
@@ -138,24 +147,36 @@ function readMovie(moov: DataView, budget: Budget): Movie {
   );
   return {
     tracks,
-    byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two equal ids, the first
+    byId: new Map([...tracks].reverse().map((track) => [track.id, track])), // of two equal ids, the first
     defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
     seconds: readSeconds(header, find(extends_, "mehd")),
+    units: readScale(header),
     hasFragments: false,
   };
 }
 
+/** What players choose: the first of each kind that is enabled. Pictures are shown, and sound is played when nothing is enabled, all the same. */
+function choose(tracks: Track[]): { video: Track | null; sound: Track | null } {
+  const videos = tracks.filter(({ kind, size }) => kind === "video" && size !== null);
+  const sounds = tracks.filter(({ kind }) => kind === "audio");
+  const isEnabled = (track: Track) => track.isEnabled;
+  const sound = [...videos, ...sounds].some(isEnabled) ? sounds.find(isEnabled) : sounds[0];
+  return { video: videos.find(isEnabled) ?? videos[0] ?? null, sound: sound ?? null };
+}
+
 /** What the header says, when only a part of the file was read. Throws UnusableMedia. */
-function describe({ tracks, seconds, hasFragments }: Movie, isPartial: boolean): MediaFacts {
-  if (!isPartial && tracks.every(({ kind }) => kind === null))
-    throw new UnusableMedia("The video has neither a picture nor sound.");
-  const video = tracks.find(({ kind, size }) => kind === "video" && size !== null);
-  const inPictures = video ? (video.end - (video.begin ?? 0)) / video.scale : 0;
-  // In fragments, and of no known length in the header, a video is as long as its pictures.
+function describe({ tracks, seconds, units, hasFragments }: Movie, isPartial: boolean): MediaFacts {
+  const played = tracks.filter(({ kind }) => kind !== null);
+  if (!isPartial && played.length === 0) throw new UnusableMedia("The video has neither a picture nor sound.");
+  const { video, sound } = choose(tracks);
+  const inHeaders = played.reduce((most, { stated }) => Math.max(most, stated / units || 0), 0) || seconds;
+  const main = video ?? sound;
+  const inSamples = main ? (main.end - (main.begin ?? 0)) / main.scale : 0;
+  // In fragments, a video is as long as its pictures: its sound has packets that are not played, and says so elsewhere.
   const duration = isPartial
     ? chooseDuration(seconds)
-    : chooseDuration(hasFragments ? inPictures : 0, seconds, inPictures);
-  const hasAudio = tracks.some(({ kind }) => kind === "audio") || (isPartial ? null : false);
+    : chooseDuration(hasFragments ? inSamples : inHeaders, seconds, inSamples);
+  const hasAudio = sound !== null || (isPartial ? null : false);
   return { ...(video?.size ?? { ...UNKNOWN, note: "no_sides" }), ...duration, hasAudio };
 }
 
@@ -173,12 +194,14 @@ function readTrack(trak: DataView, budget: Budget, isMovieTurned: boolean): Trac
   if (!header || !handler || handler.byteLength < 12) return null;
   const samples = readBoxes(find(readBoxes(find(media, "minf"), budget), "stbl"), budget);
   const id = isWide(header) ? 20 : 12;
-  if (header.byteLength < id + 4) return null;
+  if (header.byteLength < id + 16) return null;
   const kind = KINDS.get(handler.getUint32(8)) ?? null;
   const units = sumDurations(find(samples, "stts"));
   return {
     id: header.getUint32(id),
     kind,
+    isEnabled: (header.getUint8(3) & 1) === 1,
+    stated: isWide(header) ? readWide(header, id + 8) : readNarrow(header, id + 8),
     size: kind === "video" ? readSize(header, find(samples, "stsd"), budget, isMovieTurned) : null,
     scale: readScale(times),
     begin: units > 0 ? 0 : null,
@@ -204,17 +227,26 @@ function readSize(
   const at = isWide(header) ? 88 : 76;
   if (header.byteLength < at + 8) return null;
   const shown = { width: header.getUint32(at) / 65536, height: header.getUint32(at + 4) / 65536 };
-  const [entry] = descriptions && descriptions.byteLength > 8 ? readBoxes(part(descriptions, 8), budget) : [];
+  const [entry] = descriptions ? readBoxes(part(descriptions, 8), budget) : [];
   const isKnown = entry !== undefined && entry.content.byteLength >= 78;
   const coded = isKnown ? { width: entry.content.getUint16(24), height: entry.content.getUint16(26) } : shown;
-  const pixel = isKnown ? find(readBoxes(part(entry.content, 78), budget), "pasp") : null;
-  const [across, down] =
-    pixel && pixel.byteLength >= 8
-      ? [pixel.getUint32(0), pixel.getUint32(4)]
-      : [shown.width * coded.height, shown.height * coded.width];
-  const size = shownSize(coded, across > 0 && down > 0 ? across / down : 1);
+  const size = shownSize(coded, isKnown ? readRatio(part(entry.content, 78), coded, shown, budget) : 1);
   if (size === null) return null;
   return isTurned(header, at - 36) !== isMovieTurned ? { width: size.height, height: size.width } : size;
+}
+
+/** How much wider a pixel is than tall: as players do, by the description of the track, else by its header, else by the stream itself. */
+function readRatio(description: DataView, coded: Size, shown: Size, budget: Budget): number {
+  const boxes = readBoxes(description, budget);
+  const [pixel, stream] = [find(boxes, "pasp"), find(boxes, "avcC")];
+  const [across, down] = pixel && pixel.byteLength >= 8 ? [pixel.getUint32(0), pixel.getUint32(4)] : [0, 0];
+  if (across > 0 && down > 0) return across / down;
+  const inHeader = (shown.width * coded.height) / (shown.height * coded.width);
+  return inHeader !== 1 && inHeader > 0 && inHeader < Number.POSITIVE_INFINITY
+    ? inHeader
+    : stream
+      ? readPixelRatio(stream)
+      : 1;
 }
 
 /** The content of `stts`: pairs of a number of samples and the duration of each. */
@@ -246,7 +278,7 @@ function addFragment(movie: Movie, moof: DataView, budget: Budget): void {
         : track.end;
     const units = boxes.reduce((sum, box) => (box.type === "trun" ? sum + runUnits(box.content, usual) : sum), 0);
     if (units === 0) continue;
-    movie.hasFragments ||= track.size !== null;
+    movie.hasFragments ||= track.kind !== null;
     track.begin ??= begin;
     track.end = Math.max(track.end, begin + units);
   }
@@ -293,41 +325,3 @@ const readWide = (box: DataView, at: number) => {
   const units = box.getBigUint64(at);
   return units === 0xffffffffffffffffn ? 0 : Number(units);
 };
-
-const find = (boxes: Box[], type: string): DataView | null => boxes.find((one) => one.type === type)?.content ?? null;
-
-const part = (view: DataView, from: number): DataView =>
-  new DataView(view.buffer, view.byteOffset + from, view.byteLength - from);
-
-type Box = { type: string; content: DataView };
-
-/**
- * The boxes of ISO/IEC 14496-12 in order, as players read them: a box that exceeds the view ends with it, and anything that is not a box
- * ends the list.
- */
-function readBoxes(view: DataView | null, budget: Budget): Box[] {
-  const boxes: Box[] = [];
-  for (let offset = 0; view && offset + 8 <= view.byteLength && budget.boxes > 0; budget.boxes--) {
-    const rest = part(view, offset);
-    const box = isLarge(rest) && rest.byteLength < 16 ? null : readBoxHeader(rest);
-    if (box === null) break;
-    const bytes = Math.min(box.size ?? rest.byteLength, rest.byteLength);
-    const content = new DataView(rest.buffer, rest.byteOffset + box.headerBytes, bytes - box.headerBytes);
-    boxes.push({ type: box.type, content });
-    offset += bytes;
-  }
-  return boxes;
-}
-
-/** `size` counts the header too; null means up to the end of the file. Needs 8 bytes, 16 when {@link isLarge}. Null: no box is so small. */
-function readBoxHeader(view: DataView): { type: string; headerBytes: number; size: number | null } | null {
-  const type = String.fromCharCode(view.getUint8(4), view.getUint8(5), view.getUint8(6), view.getUint8(7));
-  const headerBytes = isLarge(view) ? 16 : 8;
-  const size = isLarge(view) ? Number(view.getBigUint64(8)) : view.getUint32(0) || null;
-  return size !== null && size < headerBytes ? null : { type, headerBytes, size };
-}
-
-/** A size of 1 means that the real size, in 64 bits, follows the type. */
-function isLarge(view: DataView): boolean {
-  return view.getUint32(0) === 1;
-}

@@ -20,3 +20,15 @@ export function readOrientation(exif: Uint8Array): number {
   }
   return 1;
 }
+
+/** The Exif of a JPEG, wherever it stands before the picture; null without one. `head` may end within it. */
+export function findJpegExif(head: Uint8Array): Uint8Array | null {
+  const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+  for (let at = 2; at + 10 <= view.byteLength && view.getUint8(at) === 0xff; at += 2 + view.getUint16(at + 2)) {
+    while (at + 10 < view.byteLength && view.getUint8(at + 1) === 0xff) at++; // fills
+    if (view.getUint8(at + 1) === 0xda) return null;
+    const isExif = view.getUint8(at + 1) === 0xe1 && view.getUint32(at + 4) === 0x45786966; // "Exif"
+    if (isExif) return head.subarray(at + 4, at + 2 + view.getUint16(at + 2));
+  }
+  return null;
+}

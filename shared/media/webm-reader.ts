@@ -2,11 +2,11 @@ import {
   chooseDuration,
   collectBytes,
   MAX_HEADER_BYTES,
-  type MediaReader,
   type Size,
   shownSize,
   UNKNOWN,
   UnusableMedia,
+  type VideoReader,
 } from "./media.ts";
 
 /** In one element: a megabyte of empty ones would take 50 MB. */
@@ -33,6 +33,12 @@ const ID = {
   pixelHeight: 0xba,
   displayWidth: 0x54b0,
   displayHeight: 0x54ba,
+  displayUnit: 0x54b2,
+  stereoMode: 0x53b8,
+  cropTop: 0x54bb,
+  cropBottom: 0x54aa,
+  cropLeft: 0x54cc,
+  cropRight: 0x54dd,
   projection: 0x7670,
   poseRoll: 0x7675,
   cluster: 0x1f43b675,
@@ -53,7 +59,7 @@ const NO_PICTURES = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NE
  * off or cannot be read any further is a note. Reads the headers and the first bytes of each block: at most MAX_HEADER_BYTES are in
  * memory. mediabunny is not used for what mp4-reader.ts says, and because it reads back and forth in a file that passes once.
  */
-export function createWebmReader(): MediaReader {
+export function createWebmReader(): VideoReader {
   const header = new DataView(new ArrayBuffer(ELEMENT_HEADER_BYTES));
   let filled = 0;
   let elements = 0;
@@ -67,7 +73,7 @@ export function createWebmReader(): MediaReader {
   let end = Number.POSITIVE_INFINITY;
   const kept = collectBytes(MAX_HEADER_BYTES);
   let info: Info | null = null;
-  let tracks: Track[] | null = null;
+  let tracks: Tracks | null = null;
   let cluster = 0;
   const pictures = { ...NO_PICTURES };
   let note: string | undefined;
@@ -113,8 +119,7 @@ export function createWebmReader(): MediaReader {
   function countPicture(block: DataView): void {
     const number = readNumber(block, 0);
     if (number === null || block.byteLength < number.bytes + 2) return;
-    const video = tracks?.find(({ size }) => size !== null);
-    if (!video || video.number !== number.value) return;
+    if (tracks?.video?.number !== number.value) return;
     const time = cluster + block.getInt16(number.bytes);
     pictures.count += 1;
     pictures.first = Math.min(pictures.first, time);
@@ -147,8 +152,8 @@ export function createWebmReader(): MediaReader {
     },
     end() {
       if (filled > 0 || left > 0 || (end !== Number.POSITIVE_INFINITY && position < end)) note = "cut_off";
-      const size = tracks?.find((track) => track.size !== null)?.size ?? null;
-      const hasAudio = tracks?.some(({ isSound }) => isSound) ?? null;
+      const size = tracks?.video?.size ?? null;
+      const hasAudio = tracks && tracks.sound !== undefined;
       if (note === "header_too_large" && tracks === null) return { ...UNKNOWN, note };
       if (!hasAudio && (size === null || pictures.count === 0))
         throw new UnusableMedia("The video is cut off, or has no header or no pictures.");
@@ -162,12 +167,16 @@ export function createWebmReader(): MediaReader {
       const sides = size ?? { ...UNKNOWN, note: "no_sides" };
       return { ...sides, ...duration, hasAudio, ...(note !== undefined && { note }) };
     },
+    tracks: () => ({ video: tracks?.video?.number ?? null, sound: tracks?.sound?.number ?? null }),
   };
 }
 
 /** `unit` is that of all times, in nanoseconds; a `duration` of 0 is unknown. */
 type Info = { unit: number; duration: number };
-type Track = { number: number; isSound: boolean; size: Size | null };
+/** Players choose the first of each kind. */
+type Tracks = { video: Track | undefined; sound: Track | undefined };
+type Track = { number: number; type: number; size: Size | null };
+const [VIDEO, SOUND] = [1, 2];
 
 function readInfo(content: DataView): Info {
   const elements = readElements(content);
@@ -179,28 +188,45 @@ function readInfo(content: DataView): Info {
   };
 }
 
-const readTracks = (content: DataView): Track[] => (readElements(content).get(ID.track) ?? []).map(readTrack);
+function readTracks(content: DataView): Tracks {
+  const tracks = (readElements(content).get(ID.track) ?? []).map(readTrack);
+  return {
+    video: tracks.find(({ size }) => size !== null),
+    sound: tracks.find(({ type }) => type === SOUND),
+  };
+}
 
 function readTrack(content: DataView): Track {
   const elements = readElements(content);
   const type = numberIn(elements, ID.trackType);
-  const video = type === 1 ? elements.get(ID.video)?.[0] : undefined;
-  return {
-    number: numberIn(elements, ID.trackNumber),
-    isSound: type === 2,
-    size: video ? readSize(readElements(video)) : null,
-  };
+  const video = type === VIDEO ? elements.get(ID.video)?.[0] : undefined;
+  return { number: numberIn(elements, ID.trackNumber), type, size: video ? readSize(readElements(video)) : null };
 }
 
+/** Units of the display's sides: pixels, of which those that are cropped do not count by default, and one that says nothing. */
+const [PIXELS, UNKNOWN_UNIT] = [0, 4];
+/** Where two pictures, for two eyes, stand beside or above each other, the display's side counts for one of them. */
+const [TWICE_AS_WIDE, TWICE_AS_TALL] = [
+  [1, 8, 9, 11],
+  [2, 3, 6, 7],
+];
+
 /**
- * The display's sides tell the shape of a pixel: they may be in pixels, in centimetres, or a ratio. A quarter turn, in degrees, exchanges
- * the sides.
+ * The display's sides tell the shape of a pixel: they may be in pixels, in centimetres, or a ratio. Players show also what is to be cropped.
+ * A quarter turn, in degrees, exchanges the sides.
  */
 function readSize(video: Elements): Size | null {
   const coded = { width: numberIn(video, ID.pixelWidth), height: numberIn(video, ID.pixelHeight) };
-  const across = numberIn(video, ID.displayWidth) || coded.width;
-  const down = numberIn(video, ID.displayHeight) || coded.height;
-  const size = shownSize(coded, (across * coded.height) / (down * coded.width));
+  const seen = {
+    width: coded.width - numberIn(video, ID.cropLeft) - numberIn(video, ID.cropRight),
+    height: coded.height - numberIn(video, ID.cropTop) - numberIn(video, ID.cropBottom),
+  };
+  const [unit, stereo] = [numberIn(video, ID.displayUnit), numberIn(video, ID.stereoMode)];
+  const across = numberIn(video, ID.displayWidth) || (unit === PIXELS ? seen.width : 0);
+  const down = numberIn(video, ID.displayHeight) || (unit === PIXELS ? seen.height : 0);
+  const eyes = TWICE_AS_WIDE.includes(stereo) ? 2 : TWICE_AS_TALL.includes(stereo) ? 0.5 : 1;
+  const ratio = (eyes * across * seen.height) / (down * seen.width);
+  const size = shownSize(coded, unit < UNKNOWN_UNIT && across > 0 && down > 0 ? ratio : 1);
   const projection = video.get(ID.projection)?.[0];
   const roll = projection && readFloat(readElements(projection).get(ID.poseRoll)?.[0]);
   return size && roll && Math.abs(roll) % 180 === 90 ? { width: size.height, height: size.width } : size;

@@ -42,6 +42,7 @@ const FOREIGN: Record<string, string[]> = {
   "react.d.ts": ["react"],
   "film-mp4.js": ["mediabunny"],
   "film-last-frame.js": ["mediabunny"],
+  "film-open.d.ts": ["mediabunny"],
   "film-fragments.js": ["mediabunny"],
   "film-fragments.d.ts": ["mediabunny"],
   "film-zip.js": ["client-zip"],
@@ -61,16 +62,20 @@ test("packed → modules with types, README and licence; imports nothing but Rea
   const files = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   const modules = files(`${ROOT}client`).filter((name) => name.endsWith(".ts"));
   const compiled = modules.flatMap((name) => [name.replace(".ts", ".d.ts"), name.replace(".ts", ".js")]).sort();
-  expect(files(`${installed}/dist`)).toEqual(compiled);
+  expect([files(`${installed}/dist`), files(`${installed}/dist/client`)]).toEqual([["client", "shared"], compiled]);
   expect(files(installed)).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
-  const targets = Object.values<Record<string, string>>(exports).flatMap((entry) => Object.values(entry));
+  const { "./package.json": _, ...modulesOf } = exports;
+  const targets = Object.values<Record<string, string>>(modulesOf).flatMap((entry) => Object.values(entry));
   expect(targets).toHaveLength(6);
-  for (const target of targets) expect(compiled).toContain(target.replace("./dist/", ""));
-  expect(await read(`${installed}/dist/react.js`)).toMatch(/^"use client";/);
-  for (const name of compiled) {
-    const source = await read(`${installed}/dist/${name}`);
+  for (const target of targets) expect(compiled).toContain(target.replace("./dist/client/", ""));
+  const manifest = await run("node", "-p", `require.resolve("keyframe-client/package.json")`); // as tools look for it
+  expect(manifest).toEqual([`${await Deno.realPath(installed)}/package.json\n`, ""]);
+  expect(await read(`${installed}/dist/client/react.js`)).toMatch(/^"use client";/);
+  const shared = files(`${installed}/dist/shared/media`).map((name) => `../shared/media/${name}`);
+  for (const name of [...compiled, ...shared]) {
+    const source = await read(`${installed}/dist/client/${name}`);
     const imported = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].map(([, from]) => from);
-    const foreign = imported.filter((from) => !from?.startsWith("./"));
+    const foreign = imported.filter((from) => !/^\.(\/|\.\/shared\/media\/)/.test(from ?? ""));
     expect(foreign, name).toEqual(FOREIGN[name] ?? []);
   }
 });

@@ -83,7 +83,7 @@ test("are the types wrong? → in no way to import the client, but that require(
   const packed = await createPackageFromTarballData(new Uint8Array(await readFile(clientTarball)));
   const analysis = await checkPackage(packed);
   if (analysis.types === false) throw new Error("It has no types.");
-  expect(Object.keys(analysis.entrypoints).sort()).toEqual([".", "./film", "./react"]);
+  expect(Object.keys(analysis.entrypoints).sort()).toEqual([".", "./film", "./package.json", "./react"]);
   expect(analysis.problems.filter(({ kind }) => kind !== "CJSResolvesToESM")).toEqual([]);
 });
 

@@ -17,16 +17,19 @@ export async function installClient(app: string): Promise<void> {
 
 /** Packs client/ as npm publishes it. Returns the tarball's path, which is in the folder. */
 export async function packClient(folder: string): Promise<string> {
-  const sources = join(PROJECT_ROOT, "client");
   // Of its own, because its build replaces dist/ while another one may be packing.
   const copy = await Deno.makeTempDir({ prefix: "keyframe-client-" });
   try {
-    for await (const { name, isFile } of Deno.readDir(sources)) {
-      if (isFile) await Deno.copyFile(join(sources, name), join(copy, name));
+    for (const part of ["client", "shared/media"]) {
+      await Deno.mkdir(join(copy, part), { recursive: true });
+      for await (const { name, isFile } of Deno.readDir(join(PROJECT_ROOT, part))) {
+        if (isFile) await Deno.copyFile(join(PROJECT_ROOT, part, name), join(copy, part, name));
+      }
     }
+    await Deno.copyFile(join(PROJECT_ROOT, "package.json"), join(copy, "package.json")); // which says what modules are
     await Deno.symlink(join(PROJECT_ROOT, "node_modules"), join(copy, "node_modules")); // React's types
-    await run("npm", ["pack", "--silent", "--pack-destination", folder], copy);
-    const { version } = JSON.parse(await Deno.readTextFile(join(copy, "package.json")));
+    await run("npm", ["pack", "--silent", "--pack-destination", folder], join(copy, "client"));
+    const { version } = JSON.parse(await Deno.readTextFile(join(copy, "client/package.json")));
     return join(folder, `keyframe-client-${version}.tgz`);
   } finally {
     await Deno.remove(copy, { recursive: true });

@@ -54,7 +54,7 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
     );
   } else if (name === "deliver" && slowRequests >= MANY_SLOW_REQUESTS) {
     problems.push(
-      `${slowRequests} deliveries have been leased for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
+      `${slowRequests} requests of deliver have been open for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
     );
   }
   return problems;

@@ -29,3 +29,7 @@ export function recorded(webm: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>
   const withoutLength = patched(webm, "\x44\x89\x88", 0, [0xec, 0x89]); // an element that says nothing
   return patched(withoutLength, "\x18\x53\x80\x67\x01", 4, [0x01, ...Array(7).fill(0xff)]);
 }
+
+/** Each place where the clip has these letters. */
+export const placesOf = (clip: Uint8Array, letters: string): number[] =>
+  [...Buffer.from(clip).toString("latin1").matchAll(new RegExp(letters, "g"))].map(({ index }) => index);

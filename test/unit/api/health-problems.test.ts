@@ -366,7 +366,7 @@ test.each<["generate" | "deliver", WorkerFigures["places"]["slow"], RegExp]>([
 });
 
 test("deliver has ten slow requests → one problem; generate, whose work is slower, none", () => {
-  const sentence = /^10 deliveries have been leased for over 3 s: receivers are slow\./;
+  const sentence = /^10 requests of deliver have been open for over 3 s: receivers are slow\./;
   expect(ofDeliver({ slowRequests: 10 })).toEqual([expect.stringMatching(sentence)]);
   expect(problemsOf(figures({ workers: { generate: { ...WORKER, slowRequests: 10 }, deliver: WORKER } }))).toEqual([]);
 });

@@ -6,6 +6,7 @@ import { detectMedia } from "../../../shared/media/media.ts";
 import { launchBrowser } from "../../../tools/demo/browser.ts";
 import { bundle } from "../../support/client/bundle.ts";
 import { readClip } from "../../support/media/clips.ts";
+import { ODD_IMAGES, ODD_VIDEOS } from "../../support/media/odd-files.ts";
 
 // Shots whose sound can be heard, which the simulator's cannot: made and joined in a browser.
 
@@ -92,6 +93,10 @@ function whiteCorners(canvas) {
   const corners = { "upper left": [0, 0], "upper right": [3, 0], "lower left": [0, 3], "lower right": [3, 3] };
   return Object.keys(corners).filter((name) => context.getImageData(...corners[name], 1, 1).data[0] > 128);
 }
+const timesOf = async (film) => {
+  const track = await new Input({ source: new BlobSource(film), formats: [MP4] }).getPrimaryVideoTrack();
+  return (await Array.fromAsync(new EncodedPacketSink(track).packets())).map(({ timestamp }) => timestamp);
+};
 async function join(shots, options, make = joinFilm) {
   const files = await Promise.all(shots);
   const output = (at) => ({ path: at + (files[at].type === "video/webm" ? ".webm" : ".mp4"), url: URL.createObjectURL(files[at]), width: 321, height: 180, hasAudio: true, sha256: at + "f" });
@@ -123,6 +128,37 @@ async function measure(film) {
     flashes: begins(pictures),
     beeps: begins(parts),
   };
+}
+/** How a player shows it: its sides, and the color at its end; at its end also its length, and whether it has played sound. */
+async function play(file, untilEnd = true) {
+  const video = Object.assign(document.createElement("video"), { src: URL.createObjectURL(file), playbackRate: 16, volume: 0.01 });
+  await new Promise((resolve, reject) => {
+    Object.assign(video, { [untilEnd ? "onended" : "onloadeddata"]: resolve, onerror: () => reject(new Error(video.error.message)) });
+    if (untilEnd) video.play().catch(() => undefined);
+  });
+  return { size: [video.videoWidth, video.videoHeight], seconds: video.duration, hasAudio: video.webkitAudioDecodedByteCount > 0, color: colorOf(video) };
+}
+function colorOf(picture) {
+  const context = new OffscreenCanvas(3, 3).getContext("2d");
+  context.drawImage(picture, 0, 0, 3, 3);
+  return [...context.getImageData(1, 1, 1, 1).data.slice(0, 3)];
+}
+const endOf = async (file) => {
+  const bitmap = await createImageBitmap(await lastFrameOf(file));
+  return { size: [bitmap.width, bitmap.height], color: colorOf(bitmap) };
+};
+const show = async (file) => {
+  const image = Object.assign(new Image(), { src: URL.createObjectURL(file) });
+  return await image.decode().then(() => [image.naturalWidth, image.naturalHeight], () => "unusable");
+};
+/** Where the film has a bright picture at that second: left, top, width and height. */
+async function brightAt(film, second) {
+  const track = await new Input({ source: new BlobSource(film), formats: [MP4] }).getPrimaryVideoTrack();
+  const { canvas } = await new CanvasSink(track).getCanvas(second);
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const [xs, ys] = [new Set(), new Set()];
+  for (let at = 0; at < data.length; at += 4) if (data[at] > 128) (xs.add((at / 4) % canvas.width), ys.add(Math.floor(at / 4 / canvas.width)));
+  return [Math.min(...xs), Math.min(...ys), xs.size, ys.size];
 }
 async function lengthOf(file) {
   const input = new Input({ source: new BlobSource(await file), formats: [MP4] });
@@ -214,6 +250,100 @@ test.each<[what: string, clips: string[], expected: object]>([
     beeps: near(beeps),
     seconds: expect.closeTo(3 * clips.length, 1),
   });
+});
+
+test("what the formats allow and few files have → shown by the browser, ended and joined in the same sides", async () => {
+  const wrong: unknown[] = [];
+  for (const [what, bytes, shown] of ODD_IMAGES) {
+    const seen = await page.evaluate(`show(${clip(bytes)})`);
+    if (String(seen) !== String(shown)) wrong.push([what, shown, seen]);
+  }
+  for (const [what, bytes, [width, height, seconds, hasAudio]] of ODD_VIDEOS) {
+    const ways = await page.evaluate<{ size: number[]; seconds: number; hasAudio: boolean }[]>(
+      `(async (file) => [await play(file, ${seconds !== undefined}), await endOf(file), await play(await join([file]))])(${clip(bytes)})`,
+    );
+    const sizes = ways.flatMap(({ size }) => size);
+    // A player rounds down where the stream itself has the shape of its pixels.
+    if (!sizes.every((side, at) => Math.abs(side - (at % 2 === 0 ? width : height)) <= 1))
+      wrong.push([what, width, height, ways]);
+    const [played] = ways;
+    if (seconds !== undefined && !(Math.abs((played?.seconds ?? 0) - seconds) < 0.1))
+      wrong.push([what, seconds, played]);
+    if (hasAudio !== undefined && played?.hasAudio !== hasAudio) wrong.push([what, hasAudio, played]);
+  }
+  expect(wrong.map((one) => JSON.stringify(one))).toEqual([]);
+});
+
+test.each(["color.mp4", "color-hd.mp4", "color-vp8.webm", "color-vp9.webm", "color-av1.mp4"])(
+  "%s, which does not state its colors → its last frame and the film end in the color that a player shows",
+  async (name) => {
+    const shots = [name, name, "turned.mp4"].map((one) => clip(readClip(one)));
+    const shown = await page.evaluate<{ color: number[] }>(`play(${shots[0]})`);
+    const color = shown.color.map((one) => expect.closeTo(one, -0.9)); // within 4 of 255
+    expect(await page.evaluate(`endOf(${shots[0]})`)).toMatchObject({ color });
+    expect(await page.evaluate(`join([${shots.slice(0, 2)}]).then((film) => play(film))`)).toMatchObject({ color });
+    // Encoded again, because of one that is turned.
+    expect(await page.evaluate(`join([${shots.toReversed()}]).then((film) => play(film))`)).toMatchObject({ color });
+  },
+);
+
+test.each<[what: string, shots: string[], place: number[]]>([
+  ["turned by a quarter", ["plain.mp4", "turned.mp4"], [109, 0, 101, 180]],
+  ["with wider pixels", ["plain.mp4", "pixels-wide.mp4"], [0, 22, 320, 135]],
+])("a second shot %s, coded in the first one's sides → in its own shape between bars", async (_, shots, place) => {
+  const films = `join([${shots.map((name) => clip(readClip(name)))}])`;
+  const found = await page.evaluate<number[]>(`${films}.then((film) => brightAt(film, 4.02))`);
+  expect(found).toEqual(place.map((one) => expect.closeTo(one, -0.7))); // within 2
+});
+
+test.each<[shots: string[], seconds: number, pictures: number, soundSeconds: number | undefined]>([
+  [["two-a-second.webm", "two-a-second.webm"], 4, 8, undefined],
+  [["one-picture.webm", "one-picture.webm"], 1, 2, undefined],
+  [["one-picture-sound.webm", "one-picture-sound.webm"], 1, 2, 1],
+  [["one-picture-sound.webm", "plain.mp4"], 3.5, 73, 3.5],
+])(
+  "%j, which do not say how long the last picture lasts → a film of %i s, no two pictures at one time",
+  async (shots, ...expected) => {
+    const [film, times] = await page.evaluate<[{ seconds: number; soundSeconds?: number }, number[]]>(
+      `join([${shots.map((name) => clip(readClip(name)))}]).then(async (film) => [await play(film), await timesOf(film)])`,
+    );
+    expect(film).toMatchObject({ seconds: expect.closeTo(expected[0], 1), hasAudio: expected[2] !== undefined });
+    expect([times.length, new Set(times).size]).toEqual([expected[1], expected[1]]);
+  },
+);
+
+test("ten shots to download → four at once, and how many are there is told", async () => {
+  let waiting: (() => void)[] = [];
+  let asked = 0;
+  const most: number[] = [];
+  await page.route("http://127.0.0.1/shots/*", async (route) => {
+    asked += 1;
+    const isFull = new Promise<void>((resolve) => waiting.push(resolve));
+    if (waiting.length === 4 || asked === 10) {
+      most.push(waiting.length);
+      for (const go of waiting) go();
+      waiting = [];
+    }
+    await isFull;
+    await route.fulfill({ contentType: "video/webm", body: Buffer.from(readClip("one-picture.webm")) });
+  });
+  const told = await page.evaluate<number[]>(`(async () => {
+    const output = (at) => ({ path: at + ".webm", url: "/shots/" + at, sha256: "f" });
+    const told = [];
+    const onProgress = ({ doing, shot }) => doing === "downloading" && told.push(shot);
+    await joinFilm({ shots: Array.from({ length: 10 }, (_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, { onProgress });
+    return told;
+  })()`);
+  expect([most, told]).toEqual([
+    [4, 4, 2],
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+  ]);
+});
+
+test("canceled while a file takes nothing more → rejects with the reason at once", async () => {
+  const stuck = `({ createWritable: async () => ({ write: () => new Promise(() => stopped.abort(new Error("Stopped."))), abort: async () => undefined }) })`;
+  const told = `const stopped = new AbortController(); refusal([makeShot(1)], { file: ${stuck}, signal: stopped.signal })`;
+  expect(await page.evaluate(told)).toEqual([undefined, "Stopped."]);
 });
 
 test("clips of other sizes, turns and codecs, and one without sound → two tracks, the first's size, as long as all together", async () => {

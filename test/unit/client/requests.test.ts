@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createKeyframeClient } from "../../../client/index.ts";
 import { predictionWith, REF, refusal, useScriptedServer } from "../../support/client/server.ts";
 
@@ -131,7 +131,17 @@ test("methods taken out of the client → work: they need no this", async () => 
   expect([await readProject(projectId), await list()]).toEqual([project, { webhooks: [] }]);
 });
 
-test("a start, and polls with an ETag → fetch gets no option that Cloudflare Workers refuse", async () => {
+test.each([
+  ["without the option `cache`, as in older Cloudflare Workers → fetch does not get it", false, undefined],
+  ["with it, as in Node → no-store, for Next.js would keep the answers", true, "no-store"],
+])("a start, and polls with an ETag, in a runtime %s", async (_, hasCache, cache) => {
+  const own = Object.getOwnPropertyDescriptor(Request.prototype, "cache");
+  onTestFinished(() => {
+    Reflect.deleteProperty(Request.prototype, "cache");
+    if (own) Object.defineProperty(Request.prototype, "cache", own);
+  });
+  Reflect.deleteProperty(Request.prototype, "cache");
+  if (hasCache) Object.defineProperty(Request.prototype, "cache", { configurable: true, value: "default" });
   const options: unknown[] = [];
   const noting = (url: string, init: RequestInit) => {
     options.push([init.redirect, init.cache]);
@@ -142,7 +152,20 @@ test("a start, and polls with an ETag → fetch gets no option that Cloudflare W
   server.play({ status: 202, data: predictionWith(), headers: { etag: '"1"' } }, { data: ended });
   await keyframe.waitFor(await keyframe.generate("video", { projectId }));
   expect(server.seen[1]?.headers["if-none-match"]).toBe('"1"');
-  expect(options).toEqual(Array(2).fill(["manual", undefined]));
+  expect(options).toEqual(Array(2).fill(["manual", cache]));
+});
+
+test("fetch fails with an error by which Next.js leaves a page → that error, not repeated", async () => {
+  const left = Object.assign(new Error("Dynamic server usage"), { digest: "DYNAMIC_SERVER_USAGE" });
+  let asked = 0;
+  const keyframe = server.client({
+    fetch: async () => {
+      asked += 1;
+      throw left;
+    },
+  });
+  await expect(keyframe.readProject(projectId)).rejects.toBe(left);
+  expect(asked).toBe(1);
 });
 
 test("eachProject → every row of every page, also behind an empty one, the query kept", async () => {

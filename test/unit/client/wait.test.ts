@@ -2,7 +2,16 @@ import { expect, test } from "vitest";
 import { GenerationError, hasEnded, mustSucceed } from "../../../client/index.ts";
 import { type Prediction, prediction, predictionStatus } from "../../../shared/contract/predictions.ts";
 import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
-import { breakOff, predictionWith, REF, refusal, type Turn, useScriptedServer } from "../../support/client/server.ts";
+import { until } from "../../support/until.ts";
+import {
+  breakOff,
+  hang,
+  predictionWith,
+  REF,
+  refusal,
+  type Turn,
+  useScriptedServer,
+} from "../../support/client/server.ts";
 
 const server = await useScriptedServer();
 
@@ -222,6 +231,19 @@ test("timeoutMs → timeout when it is over, no poll before Retry-After, and no 
   });
   expect(headersOf("prefer")).toEqual([undefined, "wait=5", "wait=1"]);
   expect(server.time.clock.now() - began).toBe(7500);
+});
+
+test("a held poll that never answers → timeout when timeoutMs is over", async () => {
+  server.play(state({}, { tag: "a" }), hang);
+  const outcome = server
+    .client({ random: () => 0 })
+    .waitFor(REF, { timeoutMs: 8000 })
+    .catch(({ code }) => code);
+  await until("the held poll is there", () => server.left() === 0);
+  expect(server.time.underWay()).toEqual([6000]);
+  server.time.pass(6000);
+  server.time.endLimits();
+  expect(await outcome).toBe("timeout");
 });
 
 test("a laptop that slept through timeoutMs, and through the end of the run → the end, not a timeout", async () => {

@@ -5,8 +5,9 @@ import { describe, expect, test } from "vitest";
 import { sniffImage } from "../../../shared/media/image-reader.ts";
 import { detectMedia, type MediaFacts, type MediaType, UnusableMedia } from "../../../shared/media/media.ts";
 import { createMediaReader } from "../../../supabase/functions/keyframe-generate/tasks/store.ts";
-import { CLIPS, patched, readClip, recorded } from "../../support/media/clips.ts";
+import { CLIPS, patched, placesOf, readClip, recorded } from "../../support/media/clips.ts";
 import { bmpOf } from "../../support/media/images.ts";
+import { ODD_IMAGES, ODD_VIDEOS } from "../../support/media/odd-files.ts";
 import { drawPhoto, withLocation } from "../../support/media/photos.ts";
 
 const canvas = createCanvas(200, 100);
@@ -305,6 +306,14 @@ async function readByLibrary(bytes: Uint8Array<ArrayBuffer>, isFragmented: boole
   };
 }
 
+/** Where mediabunny does not see the end: fragments behind pictures, and a last picture without a length. */
+const LONGER: Record<string, number> = {
+  "fragments-after-movie.mp4": 3,
+  "two-a-second.webm": 2,
+  "one-picture.webm": 0.5,
+  "one-picture-sound.webm": 0.5,
+};
+
 test.each(CLIPS)(
   "%s → its type, sides as shown, duration and sound as mediabunny finds them, however it is cut",
   async (name) => {
@@ -317,9 +326,9 @@ test.each(CLIPS)(
       name === "no-brand.mov" ? readClip("quicktime.mov") : bytes,
       name.startsWith("fragments"),
     );
-    const isHidden = name === "fragments-after-movie.mp4";
+    const durationSeconds = LONGER[name] ?? found.durationSeconds;
     for (const chunkBytes of [undefined, 1, 1000])
-      expect(read(type, bytes, chunkBytes)).toEqual({ ...found, ...(isHidden && { durationSeconds: 3 }) });
+      expect(read(type, bytes, chunkBytes)).toEqual({ ...found, durationSeconds });
   },
 );
 
@@ -396,6 +405,21 @@ test("a WebM whose tracks take more than a megabyte → nothing is known of it, 
   expect(read("video/webm", bytes)).toEqual({ ...noSides, durationSeconds: null, hasAudio: null, note });
 });
 
+test.each([...ODD_IMAGES, ...ODD_VIDEOS])("%s → as a browser shows it, however it is cut", (_what, bytes, shown) => {
+  const type = detectMedia(bytes);
+  if (shown === "unusable") {
+    if (type !== null) expect(() => read(type, bytes)).toThrow(UnusableMedia);
+    return;
+  }
+  const [width, height, seconds, hasAudio] = shown;
+  const more = seconds === undefined ? {} : { durationSeconds: expect.closeTo(seconds, 1) };
+  for (const chunkBytes of [1, 100, bytes.length])
+    expect(read(type as MediaType, bytes, chunkBytes)).toMatchObject({
+      ...{ width, height, ...more },
+      ...(hasAudio !== undefined && { hasAudio }),
+    });
+});
+
 describe("a video that says it lasts a week", () => {
   const note = "odd_duration";
   const week = 7 * 24 * 3600 * 1000;
@@ -410,6 +434,7 @@ describe("a video that says it lasts a week", () => {
   test("and so do its pictures → no duration, with a note", () => {
     const mp4 = patched(readClip("plain.mp4"), "mvhd", 20, u32(week));
     const slow = patched(patched(mp4, "mdhd", 16, u32(1)), "stts", 12, u32(1_000_000)); // a million pictures, units of a second
+    for (const track of placesOf(slow, "tkhd")) slow.set(u32(0), track + 24);
     expect(read("video/mp4", slow)).toEqual({ width: 320, height: 180, durationSeconds: null, hasAudio: true, note });
   });
 });
@@ -421,12 +446,6 @@ test("a WebM whose length is no number, or negative → as long as its pictures"
   }
 });
 
-test("a WebM of 320 × 180 that is to be shown 640 wide → 640 × 180, as players show it", async () => {
-  const wide = patched(vp9, "\x55\xb0\x88", 0, [0x54, 0xb0, 0x82, 2, 0x80, 0x54, 0xba, 0x81, 180, 0xec, 0x80]);
-  expect(read("video/webm", wide)).toMatchObject({ width: 640, height: 180 });
-  expect(await readByLibrary(wide, false)).toMatchObject({ width: 640, height: 180 });
-});
-
 test("a video of 3 s whose header knows no length, or in fragments that begin days later, as a part of a long one → 3 s", () => {
   const plain = readClip("plain.mp4");
   expect(read("video/mp4", patched(plain, "mvhd", 20, [0, 0, 0, 0])).durationSeconds).toBe(3);
@@ -435,11 +454,6 @@ test("a video of 3 s whose header knows no length, or in fragments that begin da
     if (String.fromCharCode(...fragments.subarray(at, at + 4)) === "tfdt") fragments[at + 11] = 1; // of the upper half of 64 bits
   });
   expect(read("video/mp4", fragments).durationSeconds).toBeCloseTo(3, 2);
-});
-
-test("a video of 320 × 180 whose track says 640 × 180, and nothing of its pixels → 640 × 180, as players show it", () => {
-  const wide = patched(patched(readClip("plain.mp4"), "pasp", 0, text("free")), "tkhd", 80, u32(640 * 65536));
-  expect(read("video/mp4", wide)).toMatchObject({ width: 640, height: 180 });
 });
 
 test("pixels that are wider or taller than a video can be → counted as square: its sides fit into a row", () => {

@@ -12,8 +12,7 @@ import {
   UNKNOWN,
   UnusableMedia,
 } from "../../../../shared/media/media.ts";
-import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";
-import { createWebmReader } from "../../../../shared/media/webm-reader.ts";
+import { createVideoReader } from "../../../../shared/media/video-reader.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { OutputError, readOutput } from "../files/open-output.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
@@ -95,10 +94,8 @@ function explain(error: OutputError | StorageError): { code: string; message: st
 /** The reader for a kind of file. Nothing is read of icons, Ogg and files of sound. */
 export function createMediaReader(type: MediaType): MediaReader {
   if (isImageType(type)) return createImageReader(type);
-  if (type === "video/mp4") return createMp4Reader();
-  if (type === "video/webm" || type === "video/x-matroska") return createWebmReader();
   const facts = { ...UNKNOWN, hasAudio: type.startsWith("audio/") ? true : null };
-  return { push() {}, end: () => facts };
+  return createVideoReader(type) ?? { push() {}, end: () => facts };
 }
 
 type Checked = MediaFacts & { bytes: number; sha256: string };
