@@ -36,7 +36,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
   const alarm = createAlarm(clock);
   const open = createOpenWork<Item>({ ...settings, clock, onEnd: startNext });
   const load = () => ({ open: open.count(), unrecorded: results.pending() });
-  /** Of a process of its own: claims until it aborts. A function has none: its runs end by themselves. */
+  /** Set for a worker process, which claims until it aborts. An edge function has none: its runs end by themselves. */
   let stop: AbortSignal | null = null;
   const isStopping = () => stop?.aborted === true;
   const isStaying = () => stop?.aborted === false;
@@ -74,6 +74,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
     const claimed = await call((lastMs) => claim(room, heartbeatMs, mayWait ? waitMs : 0, lastMs));
     claimed?.items.forEach(open.start);
     if (claimed?.more || isBusy()) busyAt = clock.now();
+    if (claimed?.more && claimed.items.length === 0) await alarm.sleep(limits.recordAfterMs); // what is due has no place now
     return claimed?.more ?? false;
   }
 

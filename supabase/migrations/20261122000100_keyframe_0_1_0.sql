@@ -980,7 +980,7 @@ declare
   wanted keyframe.projects;
 begin
   select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_project is 'The project, if it is the caller''s; otherwise raises not_found.';
@@ -1790,7 +1790,7 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
 
--- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan).
+-- Always use the index: a plan cached while the table was empty would scan it when it is full.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
 returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 begin
@@ -1844,13 +1844,14 @@ begin
 end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
 
--- So a resource that hangs, or an owner with much to do, leaves places to others, and newcomers find a fifth of the places.
+-- With many free places it is half of what the others leave of 80 %; when the process is nearly full, up to 4. So what hangs, or an owner with
+-- much to do, leaves places to others, and newcomers find a fifth of them.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
   return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
-comment on function keyframe_private.most_of_one is 'Below how many a resource or an owner may have one more of the `open` pieces of work: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
+comment on function keyframe_private.most_of_one is 'A resource or an owner may lease another row while it has fewer than this. `open`: how many the process has leased.';
 
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
@@ -1965,6 +1966,10 @@ begin
     (select coalesce(jsonb_object_agg(o.owner_id, o.n), '{}') from (select m.owner_id, count(*) as n from mine m group by 1) o)
   into open_count, by_resource, by_owner;
   leased := '{}';
+  is_cut := false;
+  if open_count >= places then
+    return;
+  end if;
   select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
   from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
   if cardinality(lanes) = 0 then
@@ -1999,9 +2004,8 @@ begin
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
--- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
--- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
--- waiting took 4 % of a core.
+-- Checks run every 1/50 of the wait, and take at most a tenth of the time. Only one call per worker waits; others return at once. What
+-- generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms, waiting took 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -3143,7 +3147,7 @@ comment on column keyframe_private.provider_submits.attempt is 'Its number among
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
 comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
-comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
+comment on column keyframe_private.provider_submits.submitted_at is 'When begin_submit recorded it, just before the call; null while it waits.';
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
 comment on column keyframe_private.provider_submits.ended_at is 'When nothing more of it could happen at the provider.';
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
@@ -3265,7 +3269,7 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. A claim commits before
+-- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. begin_submit commits before
 -- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -3857,7 +3861,7 @@ begin
   select p.* into project from keyframe.projects p
   where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -3962,7 +3966,7 @@ begin
   return null;
 end $$;
 
--- Fairness: an owner has max_active_per_owner slots. Waiting rows are outside the index of the queue: a long line costs others nothing.
+-- Fairness: an owner has max_active_per_owner slots. A waiting row has no work, so a long line costs others nothing.
 
 -- Valid only while the owner's lock `slots` is held. An open transaction holds up its own owner alone.
 create function keyframe_private.free_slots(owner uuid)
@@ -4437,8 +4441,8 @@ declare
 begin
   if work_id is not null then
     held := keyframe_private.held_work(work_id, lease_token);
-    -- Otherwise the run is not the one that this work is about.
-    if held.kind = 'cancel' or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
+    -- A run from the provider's list may be another's.
+    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
       perform keyframe_private.settle_work(held, poll_seconds);
     end if;
   end if;
@@ -5128,16 +5132,26 @@ begin
 end $$;
 comment on function keyframe_private.add_submit_work is 'Adds the work to send the submit of an admitted prediction that waits.';
 
--- The work that the states of a prediction need. What is not needed any more, the worker finds out: nobody locks or changes it here.
+create function keyframe_private.add_work_of(p keyframe.predictions)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if p.status = 'queued' then
+    perform keyframe_private.add_submit_work(p);
+  elsif p.status = 'storing' then
+    perform keyframe_private.add_work('copy', 'store', p.id, p.owner_id,
+      left(split_part(p.provider_output_url, '/', 3), 255) || ' ' || p.model);
+  else
+    perform keyframe_private.add_work('ask', 'poll', p.id, p.owner_id, 'poll', submit_id => (
+      select s.id from keyframe_private.provider_submits s where s.provider_prediction_id = p.provider_prediction_id));
+  end if;
+end $$;
+comment on function keyframe_private.add_work_of is 'Adds the work that an active prediction needs in its status.';
+
+-- What is not needed any more, the worker finds out: nobody locks or changes it here.
 create function keyframe_private.add_work_of_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if new.status = 'storing' then
-    perform keyframe_private.add_work('copy', 'store', new.id, new.owner_id,
-      left(split_part(new.provider_output_url, '/', 3), 255) || ' ' || new.model);
-  else
-    perform keyframe_private.add_submit_work(new);
-  end if;
+  perform keyframe_private.add_work_of(new);
   return null;
 end $$;
 
@@ -5153,7 +5167,7 @@ begin
       when 'store' then p.status = 'storing'
     end);
 end $$;
-comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
+comment on function keyframe_private.is_current is 'Whether the prediction still needs this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
@@ -5211,7 +5225,7 @@ begin
   end if;
   perform keyframe_private.reschedule(held, due, held.failures, held.last_error);
 end $$;
-comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. What somebody holds has not failed.';
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. A lock timeout does not count as a failure.';
 
 -- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
@@ -5228,7 +5242,7 @@ begin
     perform keyframe_private.settle_work(held);
     return null;
   elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
-    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
     perform keyframe_private.finish_work(held);
     return null;
   end if;
@@ -5280,11 +5294,11 @@ begin
   if row_now.deadline_at <= now() then
     perform keyframe_private.mark_failed(row_now.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
   elsif held.kind <> 'expire' and keyframe_private.is_current(held) then
-    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
   end if;
   perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often.';
+comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often. Finishes a store that is not needed any more.';
 
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -5310,7 +5324,9 @@ begin
       'provider_prediction_id', p.provider_prediction_id, 'provider_output_url', p.provider_output_url, 'last_error', held.last_error),
       p.updated_at
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
-    if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
+    if details is null and held.kind = 'store' then
+      details := '{"task": "expire"}'; -- which also lists its partial output
+    elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
     elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
@@ -5366,7 +5382,8 @@ begin
         tasks := tasks || coalesce(task, '[]');
       end loop;
     end loop;
-  elsif max_rows <= 0 and heartbeat_ms <= 0 and keyframe_private.has_due_work(queues, at) then
+  end if;
+  if heartbeat_ms <= 0 and keyframe_private.has_due_work(queues, at) then
     perform keyframe_private.kick_unless_running('generate'); -- a worker that stops leaves due work to the next one
   end if;
   return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);
@@ -5433,13 +5450,7 @@ create function keyframe_private.add_lost(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
-  perform keyframe_private.add_work(
-    case p.status when 'storing' then 'copy' else 'ask' end::keyframe_private.work_queue, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
-    p.id, p.owner_id, case p.status when 'queued' then p.model when 'storing' then 'store' else 'poll' end, submit_id => (
-      select s.id from keyframe_private.provider_submits s
-      where s.prediction_id = p.id and s.ended_at is null
-        and s.provider_prediction_id is not distinct from p.provider_prediction_id
-      order by s.id desc limit 1))
+  perform keyframe_private.add_work_of(p::keyframe.predictions)
   from (
     select o.* from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (
@@ -6583,6 +6594,8 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When its next attempt is due. Defaults to insert time.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
+-- For an endpoint that is enabled again.
+create index webhook_deliveries_pending_idx on keyframe.webhook_deliveries (endpoint_id, id) where status = 'pending';
 -- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
@@ -6828,7 +6841,7 @@ end $$;
 create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  most constant integer := 1000;
+  most constant integer := 200; -- of each endpoint in one claim
   part constant uuid[] := array(
     select d.id from keyframe.webhook_deliveries d
     where d.endpoint_id = held.lane and d.status = 'pending' and d.id > held.subject order by d.id limit most);
@@ -6845,8 +6858,8 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
--- Under the lock of the lane, so that its limit holds for any number of workers. Of a quick endpoint a worker gets four times as many as may be
--- open, because a call takes as long as a few requests; not beside another worker, because nobody knows how many of them that one has open.
+-- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times max_in_flight, because a
+-- call takes as long as a few requests; not when another process has leased some of it.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
@@ -6864,9 +6877,11 @@ begin
   if resource_now is distinct from open_lane.resource then
     work_ids := array(
       select r.id from keyframe_private.work r
-      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint order by r.id limit 10000);
+      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint order by r.id limit 1000);
     if resource_now is null then
-      delete from keyframe_private.work w where w.id = any (work_ids);
+      -- Asked again: if it was enabled meanwhile, what that added is among these rows.
+      delete from keyframe_private.work w
+      where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
     else
       update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
     end if;
@@ -6927,8 +6942,7 @@ begin
     delete from keyframe_private.work w where w.id = any (array(select j.work_id from judged j where j.next_at is null))
   ), retried as (
     update keyframe_private.work w
-    set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null, failures = least(w.failures + 1, 1000000),
-        last_error = j.error
+    set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null
     from judged j where j.next_at is not null and w.id = j.work_id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -7036,6 +7050,7 @@ create function keyframe_worker.exchange_deliveries(
 returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
   recorded uuid[] := '{}';
+  unrecorded uuid[] := '{}';
   found_work record;
   endpoints jsonb := '[]';
   is_more boolean := false;
@@ -7047,6 +7062,13 @@ begin
     at := at + (clock_timestamp() - now());
   else
     recorded := keyframe_private.record_results(results, at);
+    unrecorded := array(
+      select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
+      join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
+      where r.id <> all (recorded));
+    -- The rest has ended meanwhile: a claim drops it.
+    perform keyframe_private.give_back(array(
+      select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint) where r.id <> all (recorded || unrecorded)), worker);
   end if;
   if returned <> '[]' then
     perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker);
@@ -7060,13 +7082,11 @@ begin
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
     endpoints := keyframe_private.describe_deliveries(found_work.leased, worker, max_bytes, at);
-  elsif coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
+  end if;
+  if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
     perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one
   end if;
-  return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', array(
-    select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
-    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
-    where r.id <> all (recorded)));
+  return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', unrecorded);
 end $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: deliveries that somebody holds; the worker gives their results again.';
 
@@ -7760,7 +7780,7 @@ comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a
 -- The jobs of pg_cron.
 
 -- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
--- does not work. With a time limit, because an app's trigger may sleep: the row at fault is set aside then.
+-- does not work. With a time limit, because an app's trigger may sleep: then pruning skips the row that was slow.
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   values

@@ -7,7 +7,7 @@ declare
   wanted keyframe.projects;
 begin
   select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_project is 'The project, if it is the caller''s; otherwise raises not_found.';

@@ -63,7 +63,7 @@ begin
 end $$;
 comment on function keyframe_private.add_work is 'Adds work of generate, and kicks it when the work is due.';
 
--- A plan that was made while the table was empty reads all of it when it is full: what looks rows up may not (enable_seqscan).
+-- Always use the index: a plan cached while the table was empty would scan it when it is full.
 create function keyframe_private.has_work(subject uuid, kind text, submit_id bigint default null)
 returns boolean language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 begin

@@ -9,13 +9,14 @@ begin
 end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
 
--- So a resource that hangs, or an owner with much to do, leaves places to others, and newcomers find a fifth of the places.
+-- With many free places it is half of what the others leave of 80 %; when the process is nearly full, up to 4. So what hangs, or an owner with
+-- much to do, leaves places to others, and newcomers find a fifth of them.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
   return greatest(places * 4 / 5 - open, least(4, (places - open) / 6.0));
 end $$;
-comment on function keyframe_private.most_of_one is 'Below how many a resource or an owner may have one more of the `open` pieces of work: half of what the others leave of four fifths of the places, and four in any case while six times as many places are free.';
+comment on function keyframe_private.most_of_one is 'A resource or an owner may lease another row while it has fewer than this. `open`: how many the process has leased.';
 
 -- An expired lease is a failure. Work of an accepted run, which is paid for, is given up only after leases that expired in a row.
 create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
@@ -130,6 +131,10 @@ begin
     (select coalesce(jsonb_object_agg(o.owner_id, o.n), '{}') from (select m.owner_id, count(*) as n from mine m group by 1) o)
   into open_count, by_resource, by_owner;
   leased := '{}';
+  is_cut := false;
+  if open_count >= places then
+    return;
+  end if;
   select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
   from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
   if cardinality(lanes) = 0 then
@@ -164,9 +169,8 @@ begin
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
--- A check here costs a fraction of a call; checks take a tenth of the time at most, and there are fifty of them: a longer wait costs less.
--- One call of each worker waits, others return at once. What generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms,
--- waiting took 4 % of a core.
+-- Checks run every 1/50 of the wait, and take at most a tenth of the time. Only one call per worker waits; others return at once. What
+-- generates takes seconds at the provider, so 5 ms are soon enough: with 2 ms, waiting took 4 % of a core.
 create function keyframe_private.wait_for_due(function_name text, queues keyframe_private.work_queue[], wait_ms integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare

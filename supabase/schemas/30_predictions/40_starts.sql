@@ -72,7 +72,7 @@ begin
   select p.* into project from keyframe.projects p
   where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no project of yours with this projectId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
@@ -177,7 +177,7 @@ begin
   return null;
 end $$;
 
--- Fairness: an owner has max_active_per_owner slots. Waiting rows are outside the index of the queue: a long line costs others nothing.
+-- Fairness: an owner has max_active_per_owner slots. A waiting row has no work, so a long line costs others nothing.
 
 -- Valid only while the owner's lock `slots` is held. An open transaction holds up its own owner alone.
 create function keyframe_private.free_slots(owner uuid)

@@ -387,8 +387,8 @@ declare
 begin
   if work_id is not null then
     held := keyframe_private.held_work(work_id, lease_token);
-    -- Otherwise the run is not the one that this work is about.
-    if held.kind = 'cancel' or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
+    -- A run from the provider's list may be another's.
+    if found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale') then
       perform keyframe_private.settle_work(held, poll_seconds);
     end if;
   end if;

@@ -10,16 +10,26 @@ begin
 end $$;
 comment on function keyframe_private.add_submit_work is 'Adds the work to send the submit of an admitted prediction that waits.';
 
--- The work that the states of a prediction need. What is not needed any more, the worker finds out: nobody locks or changes it here.
+create function keyframe_private.add_work_of(p keyframe.predictions)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if p.status = 'queued' then
+    perform keyframe_private.add_submit_work(p);
+  elsif p.status = 'storing' then
+    perform keyframe_private.add_work('copy', 'store', p.id, p.owner_id,
+      left(split_part(p.provider_output_url, '/', 3), 255) || ' ' || p.model);
+  else
+    perform keyframe_private.add_work('ask', 'poll', p.id, p.owner_id, 'poll', submit_id => (
+      select s.id from keyframe_private.provider_submits s where s.provider_prediction_id = p.provider_prediction_id));
+  end if;
+end $$;
+comment on function keyframe_private.add_work_of is 'Adds the work that an active prediction needs in its status.';
+
+-- What is not needed any more, the worker finds out: nobody locks or changes it here.
 create function keyframe_private.add_work_of_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if new.status = 'storing' then
-    perform keyframe_private.add_work('copy', 'store', new.id, new.owner_id,
-      left(split_part(new.provider_output_url, '/', 3), 255) || ' ' || new.model);
-  else
-    perform keyframe_private.add_submit_work(new);
-  end if;
+  perform keyframe_private.add_work_of(new);
   return null;
 end $$;
 
@@ -35,7 +45,7 @@ begin
       when 'store' then p.status = 'storing'
     end);
 end $$;
-comment on function keyframe_private.is_current is 'Whether the prediction still asks for this submit, poll or store.';
+comment on function keyframe_private.is_current is 'Whether the prediction still needs this submit, poll or store.';
 
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
@@ -93,7 +103,7 @@ begin
   end if;
   perform keyframe_private.reschedule(held, due, held.failures, held.last_error);
 end $$;
-comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. What somebody holds has not failed.';
+comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is tried again, later with each failure. A lock timeout does not count as a failure.';
 
 -- A submit whose lease expired may have created a run: it stays, and another is added, which searches for that run first.
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
@@ -110,7 +120,7 @@ begin
     perform keyframe_private.settle_work(held);
     return null;
   elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
-    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
     perform keyframe_private.finish_work(held);
     return null;
   end if;
@@ -162,11 +172,11 @@ begin
   if row_now.deadline_at <= now() then
     perform keyframe_private.mark_failed(row_now.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
   elsif held.kind <> 'expire' and keyframe_private.is_current(held) then
-    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+    perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
   end if;
   perform keyframe_private.finish_work(held);
 end $$;
-comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often.';
+comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often. Finishes a store that is not needed any more.';
 
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -192,7 +202,9 @@ begin
       'provider_prediction_id', p.provider_prediction_id, 'provider_output_url', p.provider_output_url, 'last_error', held.last_error),
       p.updated_at
     into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
-    if held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
+    if details is null and held.kind = 'store' then
+      details := '{"task": "expire"}'; -- which also lists its partial output
+    elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
       details := details || '{"task": "expire"}';
     elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
       perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
@@ -248,7 +260,8 @@ begin
         tasks := tasks || coalesce(task, '[]');
       end loop;
     end loop;
-  elsif max_rows <= 0 and heartbeat_ms <= 0 and keyframe_private.has_due_work(queues, at) then
+  end if;
+  if heartbeat_ms <= 0 and keyframe_private.has_due_work(queues, at) then
     perform keyframe_private.kick_unless_running('generate'); -- a worker that stops leaves due work to the next one
   end if;
   return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);

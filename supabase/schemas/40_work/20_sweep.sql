@@ -56,13 +56,7 @@ create function keyframe_private.add_lost(max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
-  perform keyframe_private.add_work(
-    case p.status when 'storing' then 'copy' else 'ask' end::keyframe_private.work_queue, case p.status when 'storing' then 'store' when 'queued' then 'submit' else 'poll' end,
-    p.id, p.owner_id, case p.status when 'queued' then p.model when 'storing' then 'store' else 'poll' end, submit_id => (
-      select s.id from keyframe_private.provider_submits s
-      where s.prediction_id = p.id and s.ended_at is null
-        and s.provider_prediction_id is not distinct from p.provider_prediction_id
-      order by s.id desc limit 1))
+  perform keyframe_private.add_work_of(p::keyframe.predictions)
   from (
     select o.* from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.updated_at < now() - interval '1 minute' and not exists (

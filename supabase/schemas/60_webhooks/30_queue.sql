@@ -43,7 +43,7 @@ end $$;
 create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  most constant integer := 1000;
+  most constant integer := 200; -- of each endpoint in one claim
   part constant uuid[] := array(
     select d.id from keyframe.webhook_deliveries d
     where d.endpoint_id = held.lane and d.status = 'pending' and d.id > held.subject order by d.id limit most);
@@ -60,8 +60,8 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
--- Under the lock of the lane, so that its limit holds for any number of workers. Of a quick endpoint a worker gets four times as many as may be
--- open, because a call takes as long as a few requests; not beside another worker, because nobody knows how many of them that one has open.
+-- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times max_in_flight, because a
+-- call takes as long as a few requests; not when another process has leased some of it.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
 returns integer language plpgsql volatile set search_path = '' as $$
 declare
@@ -79,9 +79,11 @@ begin
   if resource_now is distinct from open_lane.resource then
     work_ids := array(
       select r.id from keyframe_private.work r
-      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint order by r.id limit 10000);
+      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint order by r.id limit 1000);
     if resource_now is null then
-      delete from keyframe_private.work w where w.id = any (work_ids);
+      -- Asked again: if it was enabled meanwhile, what that added is among these rows.
+      delete from keyframe_private.work w
+      where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
     else
       update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
     end if;

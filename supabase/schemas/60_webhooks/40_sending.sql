@@ -44,8 +44,7 @@ begin
     delete from keyframe_private.work w where w.id = any (array(select j.work_id from judged j where j.next_at is null))
   ), retried as (
     update keyframe_private.work w
-    set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null, failures = least(w.failures + 1, 1000000),
-        last_error = j.error
+    set state = 'scheduled', due_at = j.next_at, worker = null, lease_token = null
     from judged j where j.next_at is not null and w.id = j.work_id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -153,6 +152,7 @@ create function keyframe_worker.exchange_deliveries(
 returns jsonb language plpgsql volatile security definer set search_path = '' set statement_timeout = '4s' as $$
 declare
   recorded uuid[] := '{}';
+  unrecorded uuid[] := '{}';
   found_work record;
   endpoints jsonb := '[]';
   is_more boolean := false;
@@ -164,6 +164,13 @@ begin
     at := at + (clock_timestamp() - now());
   else
     recorded := keyframe_private.record_results(results, at);
+    unrecorded := array(
+      select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
+      join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
+      where r.id <> all (recorded));
+    -- The rest has ended meanwhile: a claim drops it.
+    perform keyframe_private.give_back(array(
+      select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint) where r.id <> all (recorded || unrecorded)), worker);
   end if;
   if returned <> '[]' then
     perform keyframe_private.give_back(array(select jsonb_array_elements_text(returned)::bigint), worker);
@@ -177,12 +184,10 @@ begin
     cursors := jsonb_build_array(found_work.cursor_resource, found_work.cursor_lane);
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
     endpoints := keyframe_private.describe_deliveries(found_work.leased, worker, max_bytes, at);
-  elsif coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
+  end if;
+  if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_work('{deliver}', at) then
     perform keyframe_private.kick_unless_running('deliver'); -- a worker that stops leaves due deliveries to the next one
   end if;
-  return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', array(
-    select r.id from jsonb_to_recordset(results) r (id uuid, attempt integer)
-    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
-    where r.id <> all (recorded)));
+  return jsonb_build_object('endpoints', endpoints, 'cursors', cursors, 'more', is_more, 'unrecorded', unrecorded);
 end $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases due deliveries: { endpoints: [{ endpoint_id, url, max_open, secrets, deliveries: [{ id, work_id, attempt, event_id, body }] }], unrecorded: [id], cursors, more }. unrecorded: deliveries that somebody holds; the worker gives their results again.';

@@ -1,7 +1,7 @@
 -- The jobs of pg_cron.
 
 -- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
--- does not work. With a time limit, because an app's trigger may sleep: the row at fault is set aside then.
+-- does not work. With a time limit, because an app's trigger may sleep: then pruning skips the row that was slow.
 create function keyframe_private.jobs()
 returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
   values

@@ -30,7 +30,7 @@ beforeAll(() =>
       select a.queue, 'submit', gen_random_uuid(), md5(a.owner)::uuid, md5(a.owner)::uuid, a.resource,
         case when a.due <= at_ms then 'ready' else 'scheduled' end::keyframe_private.work_state,
         timestamptz '2026-01-01' + make_interval(secs => a.due / 1000.0)
-      from jsonb_to_recordset(added) a (queue text, owner text, resource text, due float8);
+      from jsonb_to_recordset(added) a (queue keyframe_private.work_queue, owner text, resource text, due float8);
       foreach one in array array['copy', 'ask'] loop
         select * into l from keyframe_private.lease_work(one, worker, '90 s', max_rows, at,
           coalesce(cursors #>> array[one, '0'], ''), coalesce((cursors #>> array[one, '1'])::uuid, '00000000-0000-0000-0000-000000000000'));

@@ -21,7 +21,7 @@ import type { StoreTask } from "./task.ts";
 
 /**
  * Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. When the
- * prediction ends without its output, the database lists the file that may be there for removal, due when this task's lease ends.
+ * prediction ends without its output, the database lists what may have been written when it finishes this task.
  */
 export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const source = readOutput(task.provider_output_url, deps.outputs, signal);
