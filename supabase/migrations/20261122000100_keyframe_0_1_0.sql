@@ -6877,7 +6877,8 @@ begin
   if resource_now is distinct from open_lane.resource then
     work_ids := array(
       select r.id from keyframe_private.work r
-      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint order by r.id limit 1000);
+      where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
+      order by r.id limit case when resource_now is null then 10000 else 1000 end);
     if resource_now is null then
       -- Asked again: if it was enabled meanwhile, what that added is among these rows.
       delete from keyframe_private.work w

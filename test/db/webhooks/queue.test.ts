@@ -226,6 +226,17 @@ describe("a lease", () => {
     expect(idsOf(await claimAs(SECOND))).toEqual([id]);
   });
 
+  test("of a delivery that was ended meanwhile → its work is gone after the next claim, and its place is free", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 1 });
+    const [first = "", second = ""] = await seedDeliveries(db.sql, endpoint, 2);
+    const deliveries = await claimAs(FIRST);
+    expect(idsOf(deliveries)).toEqual([first]);
+    await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${first}`;
+    await exchange(db.sql, { worker: FIRST, results: deliveries.map((each) => resultOf(each, OK)), maxRows: 0 });
+    expect(idsOf(await claimAs(FIRST))).toEqual([]); // the ended one stands first in its lane
+    expect(idsOf(await claimAs(FIRST))).toEqual([second]);
+  });
+
   test("that another worker has now → the first cannot give it back; of both results the first counts", async () => {
     const due = { next_attempt_at: fromNow(-60) };
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1, due);

@@ -210,6 +210,13 @@ describe("what makes a kick", () => {
     expect(await kicksOf(claimNothing(0))).toBe(0);
   });
 
+  test("generate stops with a full claim: more is due → yes", async () => {
+    await db.sql`update keyframe_private.settings set max_active_per_owner = 20`;
+    await db.sql`insert into keyframe.predictions (project_id, step) select ${world.project}, 'first-frame' from generate_series(1, 14)`;
+    expect(await kicksOf(() => claim(db.sql, 10, 60, 0))).toBe(1);
+    await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
+  });
+
   test("files of a deleted project → yes, once; a project without files → no", async () => {
     for (let take = 0; take < 2; take++) await seedPrediction(db.sql, world, { status: "succeeded" });
     const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
