@@ -20,7 +20,7 @@ beforeAll(() =>
     returns jsonb language plpgsql as $$
     declare
       at constant timestamptz := timestamptz '2026-01-01' + make_interval(secs => at_ms / 1000.0);
-      one text;
+      one keyframe_private.work_queue;
       l record;
       leased jsonb := '[]';
     begin
@@ -31,10 +31,10 @@ beforeAll(() =>
         case when a.due <= at_ms then 'ready' else 'scheduled' end::keyframe_private.work_state,
         timestamptz '2026-01-01' + make_interval(secs => a.due / 1000.0)
       from jsonb_to_recordset(added) a (queue keyframe_private.work_queue, owner text, resource text, due float8);
-      foreach one in array array['copy', 'ask'] loop
+      foreach one in array array['copy', 'ask']::keyframe_private.work_queue[] loop
         select * into l from keyframe_private.lease_work(one, worker, '90 s', max_rows, at,
-          coalesce(cursors #>> array[one, '0'], ''), coalesce((cursors #>> array[one, '1'])::uuid, '00000000-0000-0000-0000-000000000000'));
-        cursors := cursors || jsonb_build_object(one, jsonb_build_array(l.cursor_resource, l.cursor_lane));
+          coalesce(cursors -> one::text ->> 0, ''), coalesce((cursors -> one::text ->> 1)::uuid, '00000000-0000-0000-0000-000000000000'));
+        cursors := cursors || jsonb_build_object(one::text, jsonb_build_array(l.cursor_resource, l.cursor_lane));
         leased := leased || coalesce((
           select jsonb_agg(jsonb_build_object('id', w.id, 'owner', w.owner_id, 'resource', w.resource, 'due', w.due_ms))
           from (select u.id, u.owner_id, u.resource, 0 as due_ms from unnest(l.leased) u) w), '[]');

@@ -86,16 +86,16 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
   );
   await edit(projectApi, "film_id, element_ids)\n    values", "film_id, element_ids, director)\n    values");
   await edit(projectApi, "create_project.element_ids)\n", "create_project.element_ids, create_project.director)\n");
-  const claims = `${schemas}/40_work/30_claims.sql`;
+  const tasks = `${schemas}/40_work/10_tasks.sql`;
   await edit(
-    claims,
-    "one_by_one boolean default false)\nreturns setof",
-    "one_by_one boolean default false, calm boolean default false)\nreturns setof",
+    tasks,
+    "poll_seconds double precision default null)\nreturns jsonb",
+    "poll_seconds double precision default null, calm boolean default false)\nreturns jsonb",
   );
 
   const changed = [
     await functionIn(join(folder, projectApi), "keyframe.create_project"),
-    await functionIn(join(folder, claims), "keyframe_worker.claim_predictions"),
+    await functionIn(join(folder, tasks), "keyframe_worker.claim_tasks"),
   ];
   // A parameter more is another function to Postgres: beside the old one, calls by name would find two.
   const byHand = ["alter table keyframe.projects add column director text;\n", comment, ...changed].join("");
@@ -110,8 +110,8 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
   );
   await edit(
     `${functions}/keyframe-generate/tasks/claim.ts`,
-    "room: room(max_rows) }",
-    "room: room(max_rows), calm: true }",
+    "poll_seconds: pollSeconds }",
+    "poll_seconds: pollSeconds, calm: true }",
   );
   return next;
 }
