@@ -1978,10 +1978,11 @@ begin
   with candidate as (
     select r.id, r.owner_id, l.resource, l.place, row_number() over (partition by l.place order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, place)
-    cross join lateral (
+    cross join lateral ( -- as a range: by equal columns and `order by id` Postgres may walk along the primary key, past everybody's rows
       select w.id, w.owner_id from keyframe_private.work w
-      where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource and w.lane = l.lane
-      order by w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
+      where w.queue = wanted_queue and w.state = 'ready'
+        and (w.resource, w.lane, w.id) > (l.resource, l.lane, 0) and (w.resource, w.lane) <= (l.resource, l.lane)
+      order by w.resource, w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
   ), counted as (
     select c.id, c.resource, c.owner_id,
       row_number() over (order by c.turn, c.place) - 1 as before_all,
@@ -6594,8 +6595,6 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When its next attempt is due. Defaults to insert time.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- For an endpoint that is enabled again.
-create index webhook_deliveries_pending_idx on keyframe.webhook_deliveries (endpoint_id, id) where status = 'pending';
 -- For the pages of an endpoint's list. Ascending and read backwards: inserts in ascending order leave full pages.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
@@ -6841,11 +6840,17 @@ end $$;
 create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  most constant integer := 200; -- of each endpoint in one claim
-  part constant uuid[] := array(
-    select d.id from keyframe.webhook_deliveries d
-    where d.endpoint_id = held.lane and d.status = 'pending' and d.id > held.subject order by d.id limit most);
+  most constant integer := 500; -- of each endpoint in one claim
+  last keyframe.webhook_deliveries;
+  part uuid[];
 begin
+  select d.* into last from keyframe.webhook_deliveries d where d.id = held.subject;
+  -- In the order of an index: an endpoint may have a million.
+  part := array(
+    select d.id from keyframe.webhook_deliveries d
+    where d.endpoint_id = held.lane and d.status = 'pending'
+      and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
+    order by d.event_type, d.created_at, d.id limit most);
   insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
   select 'deliver', 'deliver', d.id, held.owner_id, held.lane, held.resource,
     case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
@@ -6878,7 +6883,7 @@ begin
     work_ids := array(
       select r.id from keyframe_private.work r
       where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
-      order by r.id limit case when resource_now is null then 10000 else 1000 end);
+      limit case when resource_now is null then 10000 else 1000 end);
     if resource_now is null then
       -- Asked again: if it was enabled meanwhile, what that added is among these rows.
       delete from keyframe_private.work w

@@ -43,11 +43,17 @@ end $$;
 create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  most constant integer := 200; -- of each endpoint in one claim
-  part constant uuid[] := array(
-    select d.id from keyframe.webhook_deliveries d
-    where d.endpoint_id = held.lane and d.status = 'pending' and d.id > held.subject order by d.id limit most);
+  most constant integer := 500; -- of each endpoint in one claim
+  last keyframe.webhook_deliveries;
+  part uuid[];
 begin
+  select d.* into last from keyframe.webhook_deliveries d where d.id = held.subject;
+  -- In the order of an index: an endpoint may have a million.
+  part := array(
+    select d.id from keyframe.webhook_deliveries d
+    where d.endpoint_id = held.lane and d.status = 'pending'
+      and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
+    order by d.event_type, d.created_at, d.id limit most);
   insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
   select 'deliver', 'deliver', d.id, held.owner_id, held.lane, held.resource,
     case when d.next_attempt_at <= clock_timestamp() then 'ready' else 'scheduled' end::keyframe_private.work_state, d.next_attempt_at
@@ -80,7 +86,7 @@ begin
     work_ids := array(
       select r.id from keyframe_private.work r
       where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
-      order by r.id limit case when resource_now is null then 10000 else 1000 end);
+      limit case when resource_now is null then 10000 else 1000 end);
     if resource_now is null then
       -- Asked again: if it was enabled meanwhile, what that added is among these rows.
       delete from keyframe_private.work w
