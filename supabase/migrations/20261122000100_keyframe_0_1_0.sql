@@ -371,7 +371,26 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 
--- supabase/schemas/00_foundation/40_oauth_clients.sql
+-- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
+-- so another id. Two versions are served: a release removes only what the one before it did not use.
+create function keyframe_worker.describe_database(process_version text)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  versions constant text[] := array(
+    select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc);
+begin
+  return jsonb_build_object(
+    'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
+    'now', keyframe_private.wire_time(clock_timestamp()),
+    'address', keyframe_private.address(),
+    'version', versions[1],
+    'outdated', case
+      when process_version = any (versions[:2]) then null
+      when process_version = any (versions) then 'process' else 'database' end);
+end $$;
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
+
+-- supabase/schemas/05_requests/10_oauth_clients.sql
 
 -- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
@@ -416,7 +435,7 @@ begin
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
 
--- supabase/schemas/00_foundation/50_owners.sql
+-- supabase/schemas/05_requests/20_owners.sql
 
 -- Whose request it is, and whose row.
 
@@ -475,7 +494,7 @@ begin
 end $$;
 comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; keeps the user until the transaction ends.';
 
--- supabase/schemas/00_foundation/60_call_slots.sql
+-- supabase/schemas/05_requests/30_call_slots.sql
 
 -- How many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
@@ -531,7 +550,7 @@ begin
 end $$;
 comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
 
--- supabase/schemas/00_foundation/70_rate_limits.sql
+-- supabase/schemas/05_requests/40_rate_limits.sql
 
 -- One token bucket per owner and route class. An administrator changes a limit without a deploy.
 
@@ -685,7 +704,7 @@ begin
   return null;
 end $$;
 
--- supabase/schemas/00_foundation/80_idempotency_keys.sql
+-- supabase/schemas/05_requests/50_idempotency_keys.sql
 
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
@@ -754,6 +773,66 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';
+
+-- supabase/schemas/05_requests/60_acting_servers.sql
+
+-- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
+
+-- Without the claims of a sign-in (aal, amr, session_id): a policy that asks for them refuses. Definer: service_role may not read users.
+create function keyframe_private.claims_for_server(user_id uuid)
+returns jsonb language plpgsql stable security definer set search_path = '' as $$
+declare
+  claims jsonb;
+begin
+  select jsonb_build_object(
+    'sub', u.id, 'role', 'authenticated', 'aud', 'authenticated', 'email', u.email, 'phone', u.phone,
+    'app_metadata', u.raw_app_meta_data, 'user_metadata', u.raw_user_meta_data, 'is_anonymous', u.is_anonymous,
+    'keyframe_actor', 'server') into claims
+  from auth.users u
+  where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
+    and (u.banned_until is null or u.banned_until <= now());
+  perform keyframe_private.raise_if(not found, 'user_not_found',
+    'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
+  return claims;
+end $$;
+comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
+
+-- Only a function that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
+-- function cannot change its role.
+create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
+returns json language plpgsql volatile security invoker set search_path = '' as $$
+declare
+  claims constant jsonb := keyframe_private.claims_for_server(user_id);
+  statement text;
+  answer json;
+begin
+  select format(
+      'select to_json(keyframe.%I(%s))%s', p.proname,
+      string_agg(format('%1$I => given.%1$I', a.name), ', ') filter (where a.name is not null),
+      ' from jsonb_to_record($1) as given (' || string_agg(format('%I %s', a.name, a.type::regtype), ', ') filter (where a.name is not null) || ')')
+  into statement
+  from pg_proc p
+  left join unnest(p.proargnames, p.proargtypes::oid[]) as a (name, type) on args ? a.name
+  where p.pronamespace = 'keyframe'::regnamespace and p.proname = function_name and p.prokind = 'f'
+    and p.prorettype in ('json'::regtype, 'jsonb'::regtype) and not p.proretset
+    and has_function_privilege('authenticated', p.oid, 'execute')
+  group by p.oid, p.proname
+  having count(a.name) = (select count(*) from jsonb_object_keys(args));
+  if statement is null then
+    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
+  end if;
+  -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
+  perform
+    set_config('request.jwt.claims', claims::text, true),
+    set_config('request.jwt.claim', '', true),
+    set_config('request.jwt.claim.sub', user_id::text, true),
+    set_config('request.jwt.claim.role', 'authenticated', true),
+    set_config('request.jwt.claim.email', coalesce(claims ->> 'email', ''), true),
+    set_config('role', 'authenticated', true);
+  execute statement into answer using args;
+  return answer;
+end $$;
+comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
 
 -- supabase/schemas/10_projects/10_projects.sql
 
@@ -5114,6 +5193,23 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Stores nothing. Costs a token for each shot.';
 
+-- supabase/schemas/30_predictions/80_realtime.sql
+
+-- Realtime, where the platform has it: apps may subscribe to their own predictions (docs/realtime.md). The policies and grants of
+-- the table decide what a subscriber gets, as for a select. Deletions go to every subscriber, so the replica identity stays the
+-- primary key: they reveal an identifier only.
+
+do $$
+begin
+  if exists (select from pg_publication p where p.pubname = 'supabase_realtime' and not p.puballtables)
+    and not exists (
+      select from pg_publication_tables t
+      where t.pubname = 'supabase_realtime' and t.schemaname = 'keyframe' and t.tablename = 'predictions')
+  then
+    alter publication supabase_realtime add table keyframe.predictions;
+  end if;
+end $$;
+
 -- supabase/schemas/40_work/10_tasks.sql
 
 -- The work of generate: what each kind is about, and what becomes of it.
@@ -6845,6 +6941,18 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
+-- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
+create function keyframe_private.add_lost_deliveries()
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+begin
+  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  where e.enabled and exists (
+    select from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
+end $$;
+comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
+
 -- Under the lock of the lane, so that its limit holds for any number of workers. Of a quick endpoint a worker gets four times as many as may be
 -- open, because a call takes as long as a few requests; not beside another worker, because nobody knows how many of them that one has open.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
@@ -7695,148 +7803,7 @@ begin
 end $$;
 comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that nothing uses: unused_references_after their upload, or when the owner''s account is deleted.';
 
--- supabase/schemas/80_service/10_acting_servers.sql
-
--- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
-
--- Without the claims of a sign-in (aal, amr, session_id): a policy that asks for them refuses. Definer: service_role may not read users.
-create function keyframe_private.claims_for_server(user_id uuid)
-returns jsonb language plpgsql stable security definer set search_path = '' as $$
-declare
-  claims jsonb;
-begin
-  select jsonb_build_object(
-    'sub', u.id, 'role', 'authenticated', 'aud', 'authenticated', 'email', u.email, 'phone', u.phone,
-    'app_metadata', u.raw_app_meta_data, 'user_metadata', u.raw_user_meta_data, 'is_anonymous', u.is_anonymous,
-    'keyframe_actor', 'server') into claims
-  from auth.users u
-  where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
-    and (u.banned_until is null or u.banned_until <= now());
-  perform keyframe_private.raise_if(not found, 'user_not_found',
-    'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
-  return claims;
-end $$;
-comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
-
--- Only a function that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
--- function cannot change its role.
-create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
-returns json language plpgsql volatile security invoker set search_path = '' as $$
-declare
-  claims constant jsonb := keyframe_private.claims_for_server(user_id);
-  statement text;
-  answer json;
-begin
-  select format(
-      'select to_json(keyframe.%I(%s))%s', p.proname,
-      string_agg(format('%1$I => given.%1$I', a.name), ', ') filter (where a.name is not null),
-      ' from jsonb_to_record($1) as given (' || string_agg(format('%I %s', a.name, a.type::regtype), ', ') filter (where a.name is not null) || ')')
-  into statement
-  from pg_proc p
-  left join unnest(p.proargnames, p.proargtypes::oid[]) as a (name, type) on args ? a.name
-  where p.pronamespace = 'keyframe'::regnamespace and p.proname = function_name and p.prokind = 'f'
-    and p.prorettype in ('json'::regtype, 'jsonb'::regtype) and not p.proretset
-    and has_function_privilege('authenticated', p.oid, 'execute')
-  group by p.oid, p.proname
-  having count(a.name) = (select count(*) from jsonb_object_keys(args));
-  if statement is null then
-    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
-  end if;
-  -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
-  perform
-    set_config('request.jwt.claims', claims::text, true),
-    set_config('request.jwt.claim', '', true),
-    set_config('request.jwt.claim.sub', user_id::text, true),
-    set_config('request.jwt.claim.role', 'authenticated', true),
-    set_config('request.jwt.claim.email', coalesce(claims ->> 'email', ''), true),
-    set_config('role', 'authenticated', true);
-  execute statement into answer using args;
-  return answer;
-end $$;
-comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
-
--- supabase/schemas/80_service/20_jobs.sql
-
--- The jobs of pg_cron.
-
--- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
--- does not work. With a time limit, because an app's trigger may sleep: the row at fault is set aside then.
-create function keyframe_private.jobs()
-returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
-  values
-    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
-    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
-    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
-    -- Every minute: small batches then keep up with about 30 events a second.
-    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
-    ('keyframe-add-lost-deliveries', '53 * * * *', 'select keyframe_private.add_lost_deliveries()', interval '3 hours'),
-    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
-    ('keyframe-prune-cron', '17 * * * *',
-      'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
-$$;
-comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
-
--- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
--- database keeps entries of the former one. Two entries of one name have two roles.
-create function keyframe_private.scheduled_jobs()
-returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
-language sql stable set search_path = '' as $$
-  select w.name, coalesce(c.schedule, w.schedule), w.command, w.late_after, c.jobid, o.owner,
-    case
-      when c.jobid is null then 'missing'
-      when c.username <> o.owner then format('as entry %s of the role %s, not of %s', c.jobid, c.username, o.owner)
-      when not c.active then 'switched off'
-      when c.command <> w.command then 'with another command'
-      when c.database <> current_database() then format('in the database %s, not in %s', c.database, current_database())
-      when coalesce(current_setting('cron.use_background_workers', true), 'off') <> 'on'
-          and (c.nodename, c.nodeport) <> (coalesce(nullif(current_setting('cron.host', true), ''), 'localhost'), current_setting('port')::integer)
-        then format('at the server %s:%s, not at this one', c.nodename, c.nodeport)
-    end
-  from keyframe_private.jobs() w
-  cross join (
-    select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
-  left join cron.job c on c.jobname = w.name
-$$;
-comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
-
--- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
--- current role: that of the migrations, also when a superuser calls.
-create function keyframe_private.schedule_jobs()
-returns text[] language plpgsql volatile set search_path = '' as $$
-declare
-  caller constant text := current_setting('role');
-  entries constant jsonb := (select jsonb_agg(to_jsonb(j)) from keyframe_private.scheduled_jobs() j);
-  kept text[] := '{}';
-  entry record;
-begin
-  for entry in
-    select e.* from jsonb_to_recordset(entries) as e (name text, jobid bigint, obstacle text) where e.obstacle is not null and e.jobid is not null
-  loop
-    begin
-      perform cron.unschedule(entry.jobid);
-    exception when others then
-      kept := kept || format('%s is there %s: as that role or a superuser, select cron.unschedule(%s);', entry.name, entry.obstacle, entry.jobid);
-    end;
-  end loop;
-  for entry in
-    select distinct on (e.name) e.* from jsonb_to_recordset(entries) as e (name text, schedule text, command text, role text, obstacle text)
-    order by e.name, e.obstacle is not null
-  loop
-    if entry.obstacle is not null then
-      perform set_config('role', entry.role, true);
-      perform cron.schedule(entry.name, entry.schedule, entry.command);
-      perform set_config('role', caller, true);
-    end if;
-  end loop;
-  return kept;
-end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
-
-select keyframe_private.schedule_jobs();
-
--- supabase/schemas/80_service/25_pruning.sql
+-- supabase/schemas/80_jobs/10_pruning.sql
 
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
@@ -8029,19 +7996,88 @@ begin
 end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
--- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
-begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
-  where e.enabled and exists (
-    select from keyframe.webhook_deliveries d
-    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
-end $$;
-comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
+-- supabase/schemas/80_jobs/20_jobs.sql
 
--- supabase/schemas/80_service/30_health.sql
+-- The jobs of pg_cron.
+
+-- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
+-- does not work. With a time limit, because an app's trigger may sleep: the row at fault is set aside then.
+create function keyframe_private.jobs()
+returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
+  values
+    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
+    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
+    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
+    -- Every minute: small batches then keep up with about 30 events a second.
+    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
+    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
+    ('keyframe-add-lost-deliveries', '53 * * * *', 'select keyframe_private.add_lost_deliveries()', interval '3 hours'),
+    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
+    ('keyframe-prune-cron', '17 * * * *',
+      'delete from cron.job_run_details d using cron.job j
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
+$$;
+comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
+
+-- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
+-- database keeps entries of the former one. Two entries of one name have two roles.
+create function keyframe_private.scheduled_jobs()
+returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
+language sql stable set search_path = '' as $$
+  select w.name, coalesce(c.schedule, w.schedule), w.command, w.late_after, c.jobid, o.owner,
+    case
+      when c.jobid is null then 'missing'
+      when c.username <> o.owner then format('as entry %s of the role %s, not of %s', c.jobid, c.username, o.owner)
+      when not c.active then 'switched off'
+      when c.command <> w.command then 'with another command'
+      when c.database <> current_database() then format('in the database %s, not in %s', c.database, current_database())
+      when coalesce(current_setting('cron.use_background_workers', true), 'off') <> 'on'
+          and (c.nodename, c.nodeport) <> (coalesce(nullif(current_setting('cron.host', true), ''), 'localhost'), current_setting('port')::integer)
+        then format('at the server %s:%s, not at this one', c.nodename, c.nodeport)
+    end
+  from keyframe_private.jobs() w
+  cross join (
+    select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
+  left join cron.job c on c.jobname = w.name
+$$;
+comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
+
+-- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
+-- current role: that of the migrations, also when a superuser calls.
+create function keyframe_private.schedule_jobs()
+returns text[] language plpgsql volatile set search_path = '' as $$
+declare
+  caller constant text := current_setting('role');
+  entries constant jsonb := (select jsonb_agg(to_jsonb(j)) from keyframe_private.scheduled_jobs() j);
+  kept text[] := '{}';
+  entry record;
+begin
+  for entry in
+    select e.* from jsonb_to_recordset(entries) as e (name text, jobid bigint, obstacle text) where e.obstacle is not null and e.jobid is not null
+  loop
+    begin
+      perform cron.unschedule(entry.jobid);
+    exception when others then
+      kept := kept || format('%s is there %s: as that role or a superuser, select cron.unschedule(%s);', entry.name, entry.obstacle, entry.jobid);
+    end;
+  end loop;
+  for entry in
+    select distinct on (e.name) e.* from jsonb_to_recordset(entries) as e (name text, schedule text, command text, role text, obstacle text)
+    order by e.name, e.obstacle is not null
+  loop
+    if entry.obstacle is not null then
+      perform set_config('role', entry.role, true);
+      perform cron.schedule(entry.name, entry.schedule, entry.command);
+      perform set_config('role', caller, true);
+    end if;
+  end loop;
+  return kept;
+end $$;
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
+
+select keyframe_private.schedule_jobs();
+
+-- supabase/schemas/85_health/10_health.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
@@ -8075,25 +8111,6 @@ begin
   return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
-
--- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
--- so another id. Two versions are served: a release removes only what the one before it did not use.
-create function keyframe_worker.describe_database(process_version text)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
-declare
-  versions constant text[] := array(
-    select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc);
-begin
-  return jsonb_build_object(
-    'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
-    'now', keyframe_private.wire_time(clock_timestamp()),
-    'address', keyframe_private.address(),
-    'version', versions[1],
-    'outdated', case
-      when process_version = any (versions[:2]) then null
-      when process_version = any (versions) then 'process' else 'database' end);
-end $$;
-comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
 
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
@@ -8145,7 +8162,7 @@ begin
 end $$;
 comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 
--- supabase/schemas/80_service/31_work_figures.sql
+-- supabase/schemas/85_health/20_work_figures.sql
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
@@ -8350,7 +8367,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
 
--- supabase/schemas/80_service/32_platform_figures.sql
+-- supabase/schemas/85_health/30_platform_figures.sql
 
 -- The figures of what the work runs on: kicks, workers, jobs, locks, calls, settings.
 
@@ -8625,7 +8642,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';
 
--- supabase/schemas/80_service/40_admin_views.sql
+-- supabase/schemas/88_admin_views.sql
 
 -- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
 -- the tables.
@@ -8753,23 +8770,6 @@ comment on view keyframe_private.admin_balances is 'For administrators: the bala
 comment on column keyframe_private.admin_balances.credits_usd is 'The sum of the owner''s credits.';
 comment on column keyframe_private.admin_balances.balance_usd is 'What is left of them.';
 comment on column keyframe_private.admin_balances.held_usd is 'What is reserved for submits that have not ended; balance_usd is without it.';
-
--- supabase/schemas/80_service/60_realtime.sql
-
--- Realtime, where the platform has it: apps may subscribe to their own predictions (docs/realtime.md). The policies and grants of
--- the table decide what a subscriber gets, as for a select. Deletions go to every subscriber, so the replica identity stays the
--- primary key: they reveal an identifier only.
-
-do $$
-begin
-  if exists (select from pg_publication p where p.pubname = 'supabase_realtime' and not p.puballtables)
-    and not exists (
-      select from pg_publication_tables t
-      where t.pubname = 'supabase_realtime' and t.schemaname = 'keyframe' and t.tablename = 'predictions')
-  then
-    alter publication supabase_realtime add table keyframe.predictions;
-  end if;
-end $$;
 
 -- supabase/schemas/90_triggers.sql
 

@@ -188,15 +188,3 @@ begin
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
-
--- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
-begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
-  where e.enabled and exists (
-    select from keyframe.webhook_deliveries d
-    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
-end $$;
-comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
