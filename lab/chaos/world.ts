@@ -3,7 +3,7 @@ import postgres from "postgres";
 import type { KeyframeClient } from "../../client/index.ts";
 import type { StackOptions } from "../../local/stack/stack-settings.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
-import { within } from "../../local/within.ts";
+import { within } from "../../local/bounded-wait.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import { pause } from "../../shared/platform/retry.ts";
 import type { Random } from "./random.ts";
