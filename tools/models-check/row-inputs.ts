@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { completeValues } from "../../shared/contract/complete-values.ts";
+import { completeValues } from "../../shared/models/complete-values.ts";
 import { modelControl } from "../../shared/contract/controls.ts";
 import { buildInput, modelSettings } from "../../shared/replicate/build-input.ts";
 import { step } from "../../shared/contract/fields.ts";
