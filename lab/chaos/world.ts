@@ -9,7 +9,7 @@ import { pause } from "../../shared/platform/retry.ts";
 import type { Random } from "./random.ts";
 import { Receivers } from "./receivers.ts";
 
-export type Take = { projectId: string; predictionId: string; step: Step };
+type Take = { projectId: string; predictionId: string; step: Step };
 
 /** An endpoint of a user. A steady one is never changed, so it must get every event of its owner. */
 export type Endpoint = { hook: string; webhookId: string; steady: boolean };

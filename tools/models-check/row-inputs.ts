@@ -14,7 +14,7 @@ export const modelRow = modelSettings.extend({
 export type ModelRow = z.infer<typeof modelRow>;
 
 /** A request that a row allows: the values it names, and the images it has. */
-export type Ask = {
+type Ask = {
   /** In words: "durationSeconds 10". */
   what: string;
   values: Record<string, string | number | boolean>;
