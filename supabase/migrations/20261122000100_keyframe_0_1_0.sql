@@ -720,7 +720,6 @@ create table keyframe_private.idempotency_keys (
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
-comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
 comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: a session of the owner''s, or a server. A client cannot take the keys of another.';
@@ -6205,7 +6204,6 @@ comment on column keyframe_private.credits.micros is 'In micro-dollars; negative
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
 comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
 comment on column keyframe_private.credits.note is 'For administrators.';
-comment on column keyframe_private.credits.created_at is 'When it was added.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
 create table keyframe_private.balance_notes (
@@ -6420,7 +6418,6 @@ comment on column keyframe.webhook_endpoints.url is 'Where events are sent: http
 comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
 comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
 comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
-comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
@@ -6629,7 +6626,6 @@ comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
 comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
-comment on column keyframe.webhook_events.created_at is 'When it happened.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
 -- Exactly one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
@@ -7582,7 +7578,6 @@ comment on column keyframe_private.file_removals.name is 'The path of the file i
 comment on column keyframe_private.file_removals.owner_id is 'Whose file it was. All f, its default: nobody''s.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
-comment on column keyframe_private.file_removals.created_at is 'When it was listed.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
 
 -- Always another row: one that is in the queue may be read before this transaction commits.
@@ -8734,7 +8729,7 @@ select
   sum(p.attempt) as submits
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, p.owner_id, p.step;
-comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC) and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
 comment on column keyframe_private.admin_usage.started is 'How many were started.';
 comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
 comment on column keyframe_private.admin_usage.failed is 'How many failed.';
