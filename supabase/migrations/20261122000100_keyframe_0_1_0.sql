@@ -107,25 +107,6 @@ begin
 end $$;
 comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
 
--- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
-create function keyframe_private.is_out_of_time()
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  most constant interval := current_setting('statement_timeout')::interval;
-begin
-  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
-end $$;
-comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
-
-create function keyframe_private.raise_if_canceled(code text, message text)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  if code = '57014' and not keyframe_private.is_out_of_time() then
-    raise exception using errcode = code, message = raise_if_canceled.message;
-  end if;
-end $$;
-comment on function keyframe_private.raise_if_canceled is 'Raises a caught cancel again unless the statement''s own time limit was its cause.';
-
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -136,12 +117,12 @@ comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says t
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- What was done before the refusal is undone, but the token stays taken. With a route class it takes the tokens that were undone too.
-create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null, cost integer default 1)
+-- What was done before the refusal is undone. A token that was taken with it is taken again: route_class names its class.
+create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
   if route_class is not null and refused.code <> 'rate_limited' then
-    perform keyframe_private.take_token(route_class, cost);
+    perform keyframe_private.take_token(route_class);
   end if;
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
@@ -683,10 +664,11 @@ begin
 end $$;
 comment on function keyframe_private.rate_state is 'The state of the caller''s bucket, as rate_json; null without a caller or a limit.';
 
-create function keyframe_private.limit_creations()
+-- The trigger names the class.
+create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token('create');
+  perform keyframe_private.take_token(tg_argv[0]);
   return new;
 end $$;
 
@@ -3965,13 +3947,6 @@ begin
 end $$;
 comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
-create function keyframe_private.limit_starts()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.take_token('generate');
-  return null;
-end $$;
-
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -4062,31 +4037,25 @@ end $$;
 comment on function keyframe_private.deadline_of is 'How long a prediction of this step may take once admitted.';
 
 create function keyframe_private.admit_waiting(owner uuid)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   moment timestamptz;
   slots integer;
-  admitted uuid[];
 begin
   perform keyframe_private.take_lock('slots', owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
-  if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
-    return 0;
-  end if;
-  admitted := array(
-    select w.id from keyframe.predictions w
-    where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
-    order by w.created_at, w.id
-    limit slots
-    for update skip locked); -- a locked row is being cancelled; the next one takes its turn
-  if admitted <> '{}' then
+  if slots > 0 and not (select s.spending_stopped from keyframe_private.settings s) then
     update keyframe.predictions p
     set admitted_at = moment, deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
-    where p.id = any (admitted);
+    where p.id = any (array(
+      select w.id from keyframe.predictions w
+      where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+      order by w.created_at, w.id
+      limit slots
+      for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
-  return cardinality(admitted);
 end $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
@@ -4685,7 +4654,7 @@ comment on function keyframe.start_quote is 'Starts what a quote of the caller''
 -- Functions that api calls for predictions.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
-create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
   frame uuid;
@@ -7839,6 +7808,16 @@ begin
 end $$;
 comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
 
+-- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
+create function keyframe_private.is_out_of_time()
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  most constant interval := current_setting('statement_timeout')::interval;
+begin
+  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
+end $$;
+comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
 -- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
 -- rows took all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
@@ -7867,7 +7846,9 @@ begin
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
-      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
+      if not keyframe_private.is_out_of_time() then
+        raise; -- somebody has canceled it
+      end if;
       perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
@@ -8784,7 +8765,7 @@ comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Wa
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
 comment on trigger _100_limit_changes on keyframe.films is 'Counts an update or delete by a user against the rate limit.';
-create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_creations();
+create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_inserts('create');
 comment on trigger _110_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
@@ -8817,7 +8798,7 @@ comment on trigger _500_remove on keyframe.element_images is 'Lists the image fo
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_changes();
 comment on trigger _100_limit_changes on keyframe.projects is 'Counts an update or delete by a user against the rate limit.';
-create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_creations();
+create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_inserts('create');
 comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
@@ -8908,7 +8889,7 @@ create trigger _100_require_known_model before insert or update on keyframe_priv
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 
 -- keyframe.predictions
-create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_starts();
+create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
 comment on trigger _090_limit on keyframe.predictions is 'Counts an insert by a user against the rate limit.';
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
