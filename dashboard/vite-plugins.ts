@@ -28,7 +28,7 @@ export function contentSecurityPolicy(supabaseUrl: string | undefined): Plugin {
   };
 }
 
-export type Project = { supabaseUrl: string; publishableKey: string };
+type Project = { supabaseUrl: string; publishableKey: string };
 
 /** The project of this build. Null without both variables: then the server of the pages provides config.json. */
 export function readProject(variables: Record<string, string | undefined>): Project | null {

@@ -14,7 +14,7 @@ export type Services = {
 };
 
 /** A GET, or with `json` a POST, of a path below the project's URL. Rejects as the typed client does. */
-export type CallPlatform = (path: string, options?: { json?: unknown; signal?: AbortSignal }) => Promise<unknown>;
+type CallPlatform = (path: string, options?: { json?: unknown; signal?: AbortSignal }) => Promise<unknown>;
 
 export function createServices(config: Config): Services {
   const { supabaseUrl, publishableKey } = config;

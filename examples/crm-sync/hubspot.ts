@@ -9,8 +9,8 @@ export class HubSpotError extends Error {
   }
 }
 
-export type Answer = { ok: boolean; status: number; id: string; says: string };
-export type Ask = (method: string, path: string, body?: unknown, signal?: AbortSignal) => Promise<Answer>;
+type Answer = { ok: boolean; status: number; id: string; says: string };
+type Ask = (method: string, path: string, body?: unknown, signal?: AbortSignal) => Promise<Answer>;
 
 /** One request. Throws unless HubSpot answers 2xx, or 400, 404, 409, which may mean that an object is missing or there already. */
 export const createAsk =

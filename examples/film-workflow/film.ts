@@ -16,7 +16,7 @@ export type Script = {
 };
 
 /** A choice that a person has, or had: one of the takes becomes the picture. */
-export type Choice = { projectId: string; step: Step; takes: string[] };
+type Choice = { projectId: string; step: Step; takes: string[] };
 
 /** How a prediction ended, from its event or from the API. */
 export type Ended = Pick<Prediction, "predictionId" | "status" | "error">;

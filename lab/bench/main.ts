@@ -1,6 +1,6 @@
 import { oneLine, parseOptions, runMain, stopSignals } from "../../command-line/run-main.ts";
 import { readWorkers } from "../../local/stack/stack-settings.ts";
-import { untilAborted } from "../../local/within.ts";
+import { untilAborted } from "../../local/bounded-wait.ts";
 import { apiBenchmark } from "./api-benchmark.ts";
 import { type Benchmark, type Figures, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";

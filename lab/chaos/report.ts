@@ -3,7 +3,7 @@ import type { Verdict } from "./invariants/invariants.ts";
 import { retry, type World } from "./world.ts";
 
 /** How often something happened, by name. */
-export type Counts = Map<string, number>;
+type Counts = Map<string, number>;
 
 export function count(counts: Counts, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);

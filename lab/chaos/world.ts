@@ -3,13 +3,13 @@ import postgres from "postgres";
 import type { KeyframeClient } from "../../client/index.ts";
 import type { StackOptions } from "../../local/stack/stack-settings.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
-import { within } from "../../local/within.ts";
+import { within } from "../../local/bounded-wait.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import { pause } from "../../shared/platform/retry.ts";
 import type { Random } from "./random.ts";
 import { Receivers } from "./receivers.ts";
 
-export type Take = { projectId: string; predictionId: string; step: Step };
+type Take = { projectId: string; predictionId: string; step: Step };
 
 /** An endpoint of a user. A steady one is never changed, so it must get every event of its owner. */
 export type Endpoint = { hook: string; webhookId: string; steady: boolean };

@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { socketsUntil } from "../network.ts";
-import { untilAborted } from "../within.ts";
+import { untilAborted } from "../bounded-wait.ts";
 import { pause, retryDelay } from "../../shared/platform/retry.ts";
 
 /** The pause before the restart of a worker that failed while connected, as of the extensions' own workers. */

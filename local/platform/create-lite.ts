@@ -1,4 +1,4 @@
-import { within } from "../within.ts";
+import { within } from "../bounded-wait.ts";
 import { log } from "./log.ts";
 import { EXPOSED_SCHEMAS, isExposed, type LiteOptions, openPool, type Pool } from "./open-pool.ts";
 import { DatabaseUnavailable, type RestRequest, requested } from "./platform-connection.ts";

@@ -1,5 +1,5 @@
 import { proxy } from "hono/proxy";
-import { within } from "../within.ts";
+import { within } from "../bounded-wait.ts";
 import { log } from "./log.ts";
 
 /** As hosted: a function must begin to answer within 150 s. */

@@ -2,7 +2,7 @@ import { App, type IAppConfig, setExperimental } from "@supabase/lite";
 import type { Sql } from "postgres";
 import { socketsUntil } from "../network.ts";
 import { log } from "./log.ts";
-import { within } from "../within.ts";
+import { within } from "../bounded-wait.ts";
 import { DatabaseUnavailable, PlatformConnection, PoolExhausted } from "./platform-connection.ts";
 import { createStorageFiles } from "./storage-files.ts";
 

@@ -2,7 +2,7 @@ import { connectionLost, respondWith } from "./rest/error.ts";
 import type { RestCaller } from "./rest/token.ts";
 import type { SessionTokens } from "./session-tokens.ts";
 
-export interface Keys {
+interface Keys {
   publishableKey: string;
   secretKey: string;
 }

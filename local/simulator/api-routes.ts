@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { createHash } from "node:crypto";
-import { within } from "../within.ts";
+import { within } from "../bounded-wait.ts";
 import { models } from "./models.ts";
 import { type Prediction, predictionJson } from "./prediction.ts";
 import {

@@ -12,7 +12,7 @@ export type Connection = {
 };
 
 type Handler = (request: Request, connection: Connection) => Promise<Response>;
-export type HttpServer = { port: number; stop: () => Promise<void> };
+type HttpServer = { port: number; stop: () => Promise<void> };
 
 /**
  * Serves `handler` on 127.0.0.1. It uses `node:http`, because `Deno.serve` cannot close a connection without a response, which

@@ -24,7 +24,7 @@ class ExpiringStore<Item extends { expiresAt: number }> {
 
 /** What a run made. */
 export type OutputBytes = { bytes: Uint8Array; contentType: string; extension: string };
-export type Output = OutputBytes & { expiresAt: number; faults: ReadonlyMap<FaultName, string>; downloads: number };
+type Output = OutputBytes & { expiresAt: number; faults: ReadonlyMap<FaultName, string>; downloads: number };
 
 /** The output files, each at a URL that cannot be guessed, for an hour. */
 export class Outputs extends ExpiringStore<Output> {

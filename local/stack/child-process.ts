@@ -1,5 +1,5 @@
 import { readLines, spawnWithParent } from "../spawn-with-parent.ts";
-import { within } from "../within.ts";
+import { within } from "../bounded-wait.ts";
 import { Backoff, LogFile } from "./keep-running.ts";
 
 const STOP_TIMEOUT_MS = 8_000;

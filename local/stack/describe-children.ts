@@ -35,7 +35,7 @@ export function describeFunction(setting: Setting, name: FunctionName): Supervis
 
 /** The functions that `npm run worker` can replace. */
 const PROCESSES = { "keyframe-generate": "generate", "keyframe-deliver": "deliver" } as const;
-export type ProcessName = keyof typeof PROCESSES;
+type ProcessName = keyof typeof PROCESSES;
 export const PROCESS_NAMES = Object.keys(PROCESSES) as ProcessName[]; // its keys are all there is in it
 
 /** `npm run worker` in place of a function, under the name of that. With a database's URL, by a connection to Postgres. */

@@ -4,7 +4,7 @@ import type { Stage } from "../../command-line/show-stages.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
 /** `process`: `npm run worker` by the Data API, without the workers' edge functions; `database`: the same by a connection to Postgres. */
-export const WORKERS = ["functions", "process", "database"] as const;
+const WORKERS = ["functions", "process", "database"] as const;
 export type Workers = (typeof WORKERS)[number];
 
 /** Throws one line that names the option. */

@@ -73,13 +73,13 @@ const CONFLICT = /^(55P03|40001|40P01)$/;
 const BACKOFF: Backoff = { minDelayMs: 250, maxDelayMs: 4_000 };
 
 /**
- * Repeats the calls of tasks until the signal of their task aborts: for six seconds while the database is away, and for as long as another
- * transaction conflicts with them. A transaction may stay open, and a result that is not recorded costs a lease, or a second provider run.
- * Each attempt that conflicts holds a connection for 100 ms. Only `maxLong` calls at a time are repeated for longer than four seconds, so
- * that tasks that wait for one owner's rows leave room for other owners' tasks. A call that was carried out although its answer was lost
- * finds that its lease has ended.
+ * Retries the calls of a task until its signal aborts: for six seconds while the database is away, and for as long as another transaction
+ * conflicts with them, which may stay open. A result that is not recorded costs a lease, or a second provider run. Each attempt that
+ * conflicts holds a connection for 100 ms. Only `maxLong` calls at a time are retried for longer than four seconds, so that tasks that wait
+ * for one owner's rows leave connections to other owners' tasks. A call that was carried out although its answer was lost finds that its
+ * lease has ended.
  */
-export function repeatConflicts(
+export function retryTransientErrors(
   call: CallDatabase,
   maxLong: number,
   wait: typeof pause = pause,

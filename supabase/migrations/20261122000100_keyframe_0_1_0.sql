@@ -107,25 +107,6 @@ begin
 end $$;
 comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
 
--- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
-create function keyframe_private.is_out_of_time()
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  most constant interval := current_setting('statement_timeout')::interval;
-begin
-  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
-end $$;
-comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
-
-create function keyframe_private.raise_if_canceled(code text, message text)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  if code = '57014' and not keyframe_private.is_out_of_time() then
-    raise exception using errcode = code, message = raise_if_canceled.message;
-  end if;
-end $$;
-comment on function keyframe_private.raise_if_canceled is 'Raises a caught cancel again unless the statement''s own time limit was its cause.';
-
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -136,12 +117,12 @@ comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says t
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- What was done before the refusal is undone, but the token stays taken. With a route class it takes the tokens that were undone too.
-create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null, cost integer default 1)
+-- What was done before the refusal is undone. A token that was taken with it is taken again: route_class names its class.
+create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
   if route_class is not null and refused.code <> 'rate_limited' then
-    perform keyframe_private.take_token(route_class, cost);
+    perform keyframe_private.take_token(route_class);
   end if;
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
@@ -371,7 +352,26 @@ create table keyframe_private.installation (
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 
--- supabase/schemas/00_foundation/40_oauth_clients.sql
+-- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
+-- so another id. Two versions are served: a release removes only what the one before it did not use.
+create function keyframe_worker.describe_database(process_version text)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  versions constant text[] := array(
+    select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc);
+begin
+  return jsonb_build_object(
+    'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
+    'now', keyframe_private.wire_time(clock_timestamp()),
+    'address', keyframe_private.address(),
+    'version', versions[1],
+    'outdated', case
+      when process_version = any (versions[:2]) then null
+      when process_version = any (versions) then 'process' else 'database' end);
+end $$;
+comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
+
+-- supabase/schemas/05_requests/10_oauth_clients.sql
 
 -- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
 -- Every table that users read has a restrictive policy for them; functions and triggers ask through take_token or reserve_idempotency_key.
@@ -416,7 +416,7 @@ begin
 end $$;
 comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
 
--- supabase/schemas/00_foundation/50_owners.sql
+-- supabase/schemas/05_requests/20_owners.sql
 
 -- Whose request it is, and whose row.
 
@@ -475,7 +475,7 @@ begin
 end $$;
 comment on function keyframe_private.require_not_moved is 'Raises user_moved for an owner who lives in another project of the service; keeps the user until the transaction ends.';
 
--- supabase/schemas/00_foundation/60_call_slots.sql
+-- supabase/schemas/05_requests/30_call_slots.sql
 
 -- How many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
@@ -531,7 +531,7 @@ begin
 end $$;
 comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
 
--- supabase/schemas/00_foundation/70_rate_limits.sql
+-- supabase/schemas/05_requests/40_rate_limits.sql
 
 -- One token bucket per owner and route class. An administrator changes a limit without a deploy.
 
@@ -664,10 +664,11 @@ begin
 end $$;
 comment on function keyframe_private.rate_state is 'The state of the caller''s bucket, as rate_json; null without a caller or a limit.';
 
-create function keyframe_private.limit_creations()
+-- The trigger names the class.
+create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token('create');
+  perform keyframe_private.take_token(tg_argv[0]);
   return new;
 end $$;
 
@@ -685,7 +686,7 @@ begin
   return null;
 end $$;
 
--- supabase/schemas/00_foundation/80_idempotency_keys.sql
+-- supabase/schemas/05_requests/50_idempotency_keys.sql
 
 -- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
@@ -701,7 +702,6 @@ create table keyframe_private.idempotency_keys (
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
-comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
 comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: a session of the owner''s, or a server. A client cannot take the keys of another.';
@@ -754,6 +754,66 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';
+
+-- supabase/schemas/05_requests/60_acting_servers.sql
+
+-- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
+
+-- Without the claims of a sign-in (aal, amr, session_id): a policy that asks for them refuses. Definer: service_role may not read users.
+create function keyframe_private.claims_for_server(user_id uuid)
+returns jsonb language plpgsql stable security definer set search_path = '' as $$
+declare
+  claims jsonb;
+begin
+  select jsonb_build_object(
+    'sub', u.id, 'role', 'authenticated', 'aud', 'authenticated', 'email', u.email, 'phone', u.phone,
+    'app_metadata', u.raw_app_meta_data, 'user_metadata', u.raw_user_meta_data, 'is_anonymous', u.is_anonymous,
+    'keyframe_actor', 'server') into claims
+  from auth.users u
+  where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
+    and (u.banned_until is null or u.banned_until <= now());
+  perform keyframe_private.raise_if(not found, 'user_not_found',
+    'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
+  return claims;
+end $$;
+comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
+
+-- Only a function that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
+-- function cannot change its role.
+create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
+returns json language plpgsql volatile security invoker set search_path = '' as $$
+declare
+  claims constant jsonb := keyframe_private.claims_for_server(user_id);
+  statement text;
+  answer json;
+begin
+  select format(
+      'select to_json(keyframe.%I(%s))%s', p.proname,
+      string_agg(format('%1$I => given.%1$I', a.name), ', ') filter (where a.name is not null),
+      ' from jsonb_to_record($1) as given (' || string_agg(format('%I %s', a.name, a.type::regtype), ', ') filter (where a.name is not null) || ')')
+  into statement
+  from pg_proc p
+  left join unnest(p.proargnames, p.proargtypes::oid[]) as a (name, type) on args ? a.name
+  where p.pronamespace = 'keyframe'::regnamespace and p.proname = function_name and p.prokind = 'f'
+    and p.prorettype in ('json'::regtype, 'jsonb'::regtype) and not p.proretset
+    and has_function_privilege('authenticated', p.oid, 'execute')
+  group by p.oid, p.proname
+  having count(a.name) = (select count(*) from jsonb_object_keys(args));
+  if statement is null then
+    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
+  end if;
+  -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
+  perform
+    set_config('request.jwt.claims', claims::text, true),
+    set_config('request.jwt.claim', '', true),
+    set_config('request.jwt.claim.sub', user_id::text, true),
+    set_config('request.jwt.claim.role', 'authenticated', true),
+    set_config('request.jwt.claim.email', coalesce(claims ->> 'email', ''), true),
+    set_config('role', 'authenticated', true);
+  execute statement into answer using args;
+  return answer;
+end $$;
+comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
 
 -- supabase/schemas/10_projects/10_projects.sql
 
@@ -3892,13 +3952,6 @@ begin
 end $$;
 comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
-create function keyframe_private.limit_starts()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.take_token('generate');
-  return null;
-end $$;
-
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -3989,31 +4042,25 @@ end $$;
 comment on function keyframe_private.deadline_of is 'How long a prediction of this step may take once admitted.';
 
 create function keyframe_private.admit_waiting(owner uuid)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   moment timestamptz;
   slots integer;
-  admitted uuid[];
 begin
   perform keyframe_private.take_lock('slots', owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
-  if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
-    return 0;
-  end if;
-  admitted := array(
-    select w.id from keyframe.predictions w
-    where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
-    order by w.created_at, w.id
-    limit slots
-    for update skip locked); -- a locked row is being cancelled; the next one takes its turn
-  if admitted <> '{}' then
+  if slots > 0 and not (select s.spending_stopped from keyframe_private.settings s) then
     update keyframe.predictions p
     set admitted_at = moment, deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
-    where p.id = any (admitted);
+    where p.id = any (array(
+      select w.id from keyframe.predictions w
+      where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+      order by w.created_at, w.id
+      limit slots
+      for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
-  return cardinality(admitted);
 end $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
@@ -4612,7 +4659,7 @@ comment on function keyframe.start_quote is 'Starts what a quote of the caller''
 -- Functions that api calls for predictions.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
-create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
   frame uuid;
@@ -5118,6 +5165,23 @@ exception when sqlstate 'KEYFR' then
   return keyframe_private.refuse(refused);
 end $$;
 comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Stores nothing. Costs a token for each shot.';
+
+-- supabase/schemas/30_predictions/80_realtime.sql
+
+-- Realtime, where the platform has it: apps may subscribe to their own predictions (docs/realtime.md). The policies and grants of
+-- the table decide what a subscriber gets, as for a select. Deletions go to every subscriber, so the replica identity stays the
+-- primary key: they reveal an identifier only.
+
+do $$
+begin
+  if exists (select from pg_publication p where p.pubname = 'supabase_realtime' and not p.puballtables)
+    and not exists (
+      select from pg_publication_tables t
+      where t.pubname = 'supabase_realtime' and t.schemaname = 'keyframe' and t.tablename = 'predictions')
+  then
+    alter publication supabase_realtime add table keyframe.predictions;
+  end if;
+end $$;
 
 -- supabase/schemas/40_work/10_tasks.sql
 
@@ -6121,7 +6185,6 @@ comment on column keyframe_private.credits.micros is 'In micro-dollars; negative
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
 comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
 comment on column keyframe_private.credits.note is 'For administrators.';
-comment on column keyframe_private.credits.created_at is 'When it was added.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
 create table keyframe_private.balance_notes (
@@ -6336,7 +6399,6 @@ comment on column keyframe.webhook_endpoints.url is 'Where events are sent: http
 comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
 comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
 comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
-comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
@@ -6545,7 +6607,6 @@ comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
 comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
-comment on column keyframe.webhook_events.created_at is 'When it happened.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
 -- Exactly one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
@@ -6862,6 +6923,18 @@ begin
   end if;
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
+
+-- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
+create function keyframe_private.add_lost_deliveries()
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+begin
+  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  where e.enabled and exists (
+    select from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
+end $$;
+comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
 
 -- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times max_in_flight, because a
 -- call takes as long as a few requests; not when another process has leased some of it.
@@ -7500,7 +7573,6 @@ comment on column keyframe_private.file_removals.name is 'The path of the file i
 comment on column keyframe_private.file_removals.owner_id is 'Whose file it was. All f, its default: nobody''s.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
-comment on column keyframe_private.file_removals.created_at is 'When it was listed.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
 
 -- Always another row: one that is in the queue may be read before this transaction commits.
@@ -7721,148 +7793,7 @@ begin
 end $$;
 comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that nothing uses: unused_references_after their upload, or when the owner''s account is deleted.';
 
--- supabase/schemas/80_service/10_acting_servers.sql
-
--- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
-
--- Without the claims of a sign-in (aal, amr, session_id): a policy that asks for them refuses. Definer: service_role may not read users.
-create function keyframe_private.claims_for_server(user_id uuid)
-returns jsonb language plpgsql stable security definer set search_path = '' as $$
-declare
-  claims jsonb;
-begin
-  select jsonb_build_object(
-    'sub', u.id, 'role', 'authenticated', 'aud', 'authenticated', 'email', u.email, 'phone', u.phone,
-    'app_metadata', u.raw_app_meta_data, 'user_metadata', u.raw_user_meta_data, 'is_anonymous', u.is_anonymous,
-    'keyframe_actor', 'server') into claims
-  from auth.users u
-  where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
-    and (u.banned_until is null or u.banned_until <= now());
-  perform keyframe_private.raise_if(not found, 'user_not_found',
-    'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
-  return claims;
-end $$;
-comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
-
--- Only a function that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
--- function cannot change its role.
-create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
-returns json language plpgsql volatile security invoker set search_path = '' as $$
-declare
-  claims constant jsonb := keyframe_private.claims_for_server(user_id);
-  statement text;
-  answer json;
-begin
-  select format(
-      'select to_json(keyframe.%I(%s))%s', p.proname,
-      string_agg(format('%1$I => given.%1$I', a.name), ', ') filter (where a.name is not null),
-      ' from jsonb_to_record($1) as given (' || string_agg(format('%I %s', a.name, a.type::regtype), ', ') filter (where a.name is not null) || ')')
-  into statement
-  from pg_proc p
-  left join unnest(p.proargnames, p.proargtypes::oid[]) as a (name, type) on args ? a.name
-  where p.pronamespace = 'keyframe'::regnamespace and p.proname = function_name and p.prokind = 'f'
-    and p.prorettype in ('json'::regtype, 'jsonb'::regtype) and not p.proretset
-    and has_function_privilege('authenticated', p.oid, 'execute')
-  group by p.oid, p.proname
-  having count(a.name) = (select count(*) from jsonb_object_keys(args));
-  if statement is null then
-    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
-  end if;
-  -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
-  perform
-    set_config('request.jwt.claims', claims::text, true),
-    set_config('request.jwt.claim', '', true),
-    set_config('request.jwt.claim.sub', user_id::text, true),
-    set_config('request.jwt.claim.role', 'authenticated', true),
-    set_config('request.jwt.claim.email', coalesce(claims ->> 'email', ''), true),
-    set_config('role', 'authenticated', true);
-  execute statement into answer using args;
-  return answer;
-end $$;
-comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
-
--- supabase/schemas/80_service/20_jobs.sql
-
--- The jobs of pg_cron.
-
--- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
--- does not work. With a time limit, because an app's trigger may sleep: then pruning skips the row that was slow.
-create function keyframe_private.jobs()
-returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
-  values
-    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
-    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
-    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
-    -- Every minute: small batches then keep up with about 30 events a second.
-    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
-    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
-    ('keyframe-add-lost-deliveries', '53 * * * *', 'select keyframe_private.add_lost_deliveries()', interval '3 hours'),
-    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
-    ('keyframe-prune-cron', '17 * * * *',
-      'delete from cron.job_run_details d using cron.job j
-        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
-$$;
-comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
-
--- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
--- database keeps entries of the former one. Two entries of one name have two roles.
-create function keyframe_private.scheduled_jobs()
-returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
-language sql stable set search_path = '' as $$
-  select w.name, coalesce(c.schedule, w.schedule), w.command, w.late_after, c.jobid, o.owner,
-    case
-      when c.jobid is null then 'missing'
-      when c.username <> o.owner then format('as entry %s of the role %s, not of %s', c.jobid, c.username, o.owner)
-      when not c.active then 'switched off'
-      when c.command <> w.command then 'with another command'
-      when c.database <> current_database() then format('in the database %s, not in %s', c.database, current_database())
-      when coalesce(current_setting('cron.use_background_workers', true), 'off') <> 'on'
-          and (c.nodename, c.nodeport) <> (coalesce(nullif(current_setting('cron.host', true), ''), 'localhost'), current_setting('port')::integer)
-        then format('at the server %s:%s, not at this one', c.nodename, c.nodeport)
-    end
-  from keyframe_private.jobs() w
-  cross join (
-    select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
-  left join cron.job c on c.jobname = w.name
-$$;
-comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
-
--- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
--- current role: that of the migrations, also when a superuser calls.
-create function keyframe_private.schedule_jobs()
-returns text[] language plpgsql volatile set search_path = '' as $$
-declare
-  caller constant text := current_setting('role');
-  entries constant jsonb := (select jsonb_agg(to_jsonb(j)) from keyframe_private.scheduled_jobs() j);
-  kept text[] := '{}';
-  entry record;
-begin
-  for entry in
-    select e.* from jsonb_to_recordset(entries) as e (name text, jobid bigint, obstacle text) where e.obstacle is not null and e.jobid is not null
-  loop
-    begin
-      perform cron.unschedule(entry.jobid);
-    exception when others then
-      kept := kept || format('%s is there %s: as that role or a superuser, select cron.unschedule(%s);', entry.name, entry.obstacle, entry.jobid);
-    end;
-  end loop;
-  for entry in
-    select distinct on (e.name) e.* from jsonb_to_recordset(entries) as e (name text, schedule text, command text, role text, obstacle text)
-    order by e.name, e.obstacle is not null
-  loop
-    if entry.obstacle is not null then
-      perform set_config('role', entry.role, true);
-      perform cron.schedule(entry.name, entry.schedule, entry.command);
-      perform set_config('role', caller, true);
-    end if;
-  end loop;
-  return kept;
-end $$;
-comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
-
-select keyframe_private.schedule_jobs();
-
--- supabase/schemas/80_service/25_pruning.sql
+-- supabase/schemas/80_jobs/10_pruning.sql
 
 -- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
 
@@ -7903,6 +7834,16 @@ begin
 end $$;
 comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
 
+-- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
+create function keyframe_private.is_out_of_time()
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  most constant interval := current_setting('statement_timeout')::interval;
+begin
+  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
+end $$;
+comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
 -- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
 -- rows took all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
@@ -7931,7 +7872,9 @@ begin
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
-      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
+      if not keyframe_private.is_out_of_time() then
+        raise; -- somebody has canceled it
+      end if;
       perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
@@ -8055,19 +7998,88 @@ begin
 end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
--- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
-begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
-  where e.enabled and exists (
-    select from keyframe.webhook_deliveries d
-    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
-end $$;
-comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
+-- supabase/schemas/80_jobs/20_jobs.sql
 
--- supabase/schemas/80_service/30_health.sql
+-- The jobs of pg_cron.
+
+-- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
+-- does not work. With a time limit, because an app's trigger may sleep: then pruning skips the row that was slow.
+create function keyframe_private.jobs()
+returns table (name text, schedule text, command text, late_after interval) language sql immutable set search_path = '' as $$
+  values
+    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
+    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
+    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
+    -- Every minute: small batches then keep up with about 30 events a second.
+    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
+    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
+    ('keyframe-add-lost-deliveries', '53 * * * *', 'select keyframe_private.add_lost_deliveries()', interval '3 hours'),
+    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
+    ('keyframe-prune-cron', '17 * * * *',
+      'delete from cron.job_run_details d using cron.job j
+        where j.jobid = d.jobid and j.jobname in (select w.name from keyframe_private.jobs() w) and d.end_time < now() - interval ''1 day''', interval '3 hours')
+$$;
+comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
+
+-- pg_cron runs an entry as its role, in its database, and connects to its node unless it uses background workers. A restored or renamed
+-- database keeps entries of the former one. Two entries of one name have two roles.
+create function keyframe_private.scheduled_jobs()
+returns table (name text, schedule text, command text, late_after interval, jobid bigint, role text, obstacle text)
+language sql stable set search_path = '' as $$
+  select w.name, coalesce(c.schedule, w.schedule), w.command, w.late_after, c.jobid, o.owner,
+    case
+      when c.jobid is null then 'missing'
+      when c.username <> o.owner then format('as entry %s of the role %s, not of %s', c.jobid, c.username, o.owner)
+      when not c.active then 'switched off'
+      when c.command <> w.command then 'with another command'
+      when c.database <> current_database() then format('in the database %s, not in %s', c.database, current_database())
+      when coalesce(current_setting('cron.use_background_workers', true), 'off') <> 'on'
+          and (c.nodename, c.nodeport) <> (coalesce(nullif(current_setting('cron.host', true), ''), 'localhost'), current_setting('port')::integer)
+        then format('at the server %s:%s, not at this one', c.nodename, c.nodeport)
+    end
+  from keyframe_private.jobs() w
+  cross join (
+    select pg_catalog.pg_get_userbyid(n.nspowner)::text as owner from pg_catalog.pg_namespace n where n.nspname = 'keyframe_private') o
+  left join cron.job c on c.jobname = w.name
+$$;
+comment on function keyframe_private.scheduled_jobs is 'The entries of each job in pg_cron, with what keeps one from running here; null: it runs.';
+
+-- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off, and schedules for the
+-- current role: that of the migrations, also when a superuser calls.
+create function keyframe_private.schedule_jobs()
+returns text[] language plpgsql volatile set search_path = '' as $$
+declare
+  caller constant text := current_setting('role');
+  entries constant jsonb := (select jsonb_agg(to_jsonb(j)) from keyframe_private.scheduled_jobs() j);
+  kept text[] := '{}';
+  entry record;
+begin
+  for entry in
+    select e.* from jsonb_to_recordset(entries) as e (name text, jobid bigint, obstacle text) where e.obstacle is not null and e.jobid is not null
+  loop
+    begin
+      perform cron.unschedule(entry.jobid);
+    exception when others then
+      kept := kept || format('%s is there %s: as that role or a superuser, select cron.unschedule(%s);', entry.name, entry.obstacle, entry.jobid);
+    end;
+  end loop;
+  for entry in
+    select distinct on (e.name) e.* from jsonb_to_recordset(entries) as e (name text, schedule text, command text, role text, obstacle text)
+    order by e.name, e.obstacle is not null
+  loop
+    if entry.obstacle is not null then
+      perform set_config('role', entry.role, true);
+      perform cron.schedule(entry.name, entry.schedule, entry.command);
+      perform set_config('role', caller, true);
+    end if;
+  end loop;
+  return kept;
+end $$;
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs of which pg_cron has no entry that runs here, and takes out the other entries. Returns what the caller may not take out.';
+
+select keyframe_private.schedule_jobs();
+
+-- supabase/schemas/85_health/10_health.sql
 
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
@@ -8101,25 +8113,6 @@ begin
   return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
-
--- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
--- so another id. Two versions are served: a release removes only what the one before it did not use.
-create function keyframe_worker.describe_database(process_version text)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
-declare
-  versions constant text[] := array(
-    select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc);
-begin
-  return jsonb_build_object(
-    'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
-    'now', keyframe_private.wire_time(clock_timestamp()),
-    'address', keyframe_private.address(),
-    'version', versions[1],
-    'outdated', case
-      when process_version = any (versions[:2]) then null
-      when process_version = any (versions) then 'process' else 'database' end);
-end $$;
-comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
 
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
@@ -8171,7 +8164,7 @@ begin
 end $$;
 comment on function keyframe_worker.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 
--- supabase/schemas/80_service/31_work_figures.sql
+-- supabase/schemas/85_health/20_work_figures.sql
 
 -- The figures of the work: predictions, deliveries, files, models, costs.
 
@@ -8376,7 +8369,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
 
--- supabase/schemas/80_service/32_platform_figures.sql
+-- supabase/schemas/85_health/30_platform_figures.sql
 
 -- The figures of what the work runs on: kicks, workers, jobs, locks, calls, settings.
 
@@ -8651,7 +8644,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets that can be decrypted, the address of its project, and a clock that goes forward.';
 
--- supabase/schemas/80_service/40_admin_views.sql
+-- supabase/schemas/88_admin_views.sql
 
 -- Views for administrators in Studio. security_invoker: a mistaken grant on a view reveals nothing. Columns without a comment are those of
 -- the tables.
@@ -8743,7 +8736,7 @@ select
   sum(p.attempt) as submits
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, p.owner_id, p.step;
-comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC) and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
 comment on column keyframe_private.admin_usage.started is 'How many were started.';
 comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
 comment on column keyframe_private.admin_usage.failed is 'How many failed.';
@@ -8780,23 +8773,6 @@ comment on column keyframe_private.admin_balances.credits_usd is 'The sum of the
 comment on column keyframe_private.admin_balances.balance_usd is 'What is left of them.';
 comment on column keyframe_private.admin_balances.held_usd is 'What is reserved for submits that have not ended; balance_usd is without it.';
 
--- supabase/schemas/80_service/60_realtime.sql
-
--- Realtime, where the platform has it: apps may subscribe to their own predictions (docs/realtime.md). The policies and grants of
--- the table decide what a subscriber gets, as for a select. Deletions go to every subscriber, so the replica identity stays the
--- primary key: they reveal an identifier only.
-
-do $$
-begin
-  if exists (select from pg_publication p where p.pubname = 'supabase_realtime' and not p.puballtables)
-    and not exists (
-      select from pg_publication_tables t
-      where t.pubname = 'supabase_realtime' and t.schemaname = 'keyframe' and t.tablename = 'predictions')
-  then
-    alter publication supabase_realtime add table keyframe.predictions;
-  end if;
-end $$;
-
 -- supabase/schemas/90_triggers.sql
 
 -- All triggers of each table, in the order in which they fire: those before the change, then those after it.
@@ -8815,7 +8791,7 @@ comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Wa
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
 comment on trigger _100_limit_changes on keyframe.films is 'Counts an update or delete by a user against the rate limit.';
-create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_creations();
+create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_inserts('create');
 comment on trigger _110_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
@@ -8848,7 +8824,7 @@ comment on trigger _500_remove on keyframe.element_images is 'Lists the image fo
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_changes();
 comment on trigger _100_limit_changes on keyframe.projects is 'Counts an update or delete by a user against the rate limit.';
-create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_creations();
+create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_inserts('create');
 comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
@@ -8939,7 +8915,7 @@ create trigger _100_require_known_model before insert or update on keyframe_priv
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 
 -- keyframe.predictions
-create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_starts();
+create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
 comment on trigger _090_limit on keyframe.predictions is 'Counts an insert by a user against the rate limit.';
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
@@ -9327,10 +9303,33 @@ begin
   end loop;
 end $$;
 
+-- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
+do $$
+declare
+  seen record;
+begin
+  for seen in
+    select * from (values
+      ('films', ''), ('elements', ''), ('element_images', ''), ('webhook_endpoints', ''),
+      ('projects', ' and deleted_at is null'),
+      ('predictions', ' and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])'),
+      -- Without those of deleted endpoints.
+      ('webhook_events', ' and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e))'),
+      ('webhook_deliveries', ' and endpoint_id in (select e.id from keyframe.webhook_endpoints e)'),
+      ('webhook_attempts', ' and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id)')) v (name, condition)
+  loop
+    execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
+      using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
+    execute format('comment on policy %1$s_select_owner on keyframe.%1$s is ''Users see their own rows.''', seen.name);
+  end loop;
+end $$;
+
+create policy models_select_everyone on keyframe.models for select to authenticated using (true);
+comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
+create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
+comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
+
 -- keyframe.films
-create policy films_select_owner on keyframe.films for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
-comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
 create policy films_update_owner on keyframe.films for update to authenticated
@@ -9340,9 +9339,6 @@ create policy films_delete_owner on keyframe.films for delete to authenticated u
 comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
-create policy projects_select_owner on keyframe.projects for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null and (select keyframe_private.may_read()));
-comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
@@ -9352,57 +9348,10 @@ create policy projects_delete_owner on keyframe.projects for delete to authentic
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
--- keyframe.elements
-create policy elements_select_owner on keyframe.elements for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
-comment on policy elements_select_owner on keyframe.elements is 'Users see their own rows.';
-
--- keyframe.element_images
-create policy element_images_select_owner on keyframe.element_images for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
-comment on policy element_images_select_owner on keyframe.element_images is 'Users see their own rows.';
-
--- keyframe.models
-create policy models_select_everyone on keyframe.models for select to authenticated using (true);
-comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
-
--- keyframe.step_defaults
-create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
-comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
-
--- keyframe.predictions
-create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
-    and (select keyframe_private.may_read()));
-comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
--- A run that has not begun, even if a grant lets users name more columns.
+-- keyframe.predictions: a run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and provider_output_url is null);
 comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
-
--- keyframe.webhook_endpoints
-create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
-comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
-
--- keyframe.webhook_events
-create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
-    and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
-comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
-
--- keyframe.webhook_deliveries
--- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
-create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
-    and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
-comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
-
--- keyframe.webhook_attempts
-create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
-    and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
-comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
 -- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
 -- and its metadata name its owner.
@@ -9513,18 +9462,23 @@ grant execute on function keyframe_private.claims_for_server to service_role; --
 -- supabase/schemas/99_time_limits.sql
 
 -- How long a request of a user may take in the database, below the limit of the role (8 s on the hosted platform). A recovery, which may
--- write thousands of rows, has that one.
+-- write thousands of rows, has only that one; health has its own.
 
 do $$
 declare
+  reads constant regproc[] := array[
+    'keyframe.estimate_film', 'keyframe.estimate_prediction', 'keyframe.list_elements', 'keyframe.list_film_shares', 'keyframe.list_films',
+    'keyframe.list_models', 'keyframe.list_predictions', 'keyframe.list_projects', 'keyframe.list_webhook_deliveries',
+    'keyframe.list_webhook_endpoints', 'keyframe.read_element', 'keyframe.read_film', 'keyframe.read_prediction', 'keyframe.read_project',
+    'keyframe.read_usage', 'keyframe.read_webhook_delivery', 'keyframe.read_webhook_endpoint', 'keyframe.webhook_health']::regproc[];
+  without_limit constant regproc[] := array['keyframe.health', 'keyframe.recover_webhook_endpoint']::regproc[];
   called record;
 begin
   for called in
-    select p.oid::regprocedure as name, p.proname ~ '^(read|list|estimate)_|_health$' as reads from pg_proc p
-    where p.pronamespace = 'keyframe'::regnamespace
-      and p.proname not in ('health', 'recover_webhook_endpoint')
+    select p.oid::regprocedure as name, p.oid = any (reads) as is_read from pg_proc p
+    where p.pronamespace = 'keyframe'::regnamespace and p.oid <> all (without_limit)
   loop
-    execute format('alter function %s set statement_timeout = %L', called.name, case when called.reads then '2s' else '5s' end);
+    execute format('alter function %s set statement_timeout = %L', called.name, case when called.is_read then '2s' else '5s' end);
     execute format('alter function %s set lock_timeout = ''2s''', called.name); -- what an owner's own open transaction holds
   end loop;
 end $$;

@@ -14,7 +14,7 @@ comment on trigger _500_wait_for_changes on keyframe_private.moved_owners is 'Wa
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
 comment on trigger _100_limit_changes on keyframe.films is 'Counts an update or delete by a user against the rate limit.';
-create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_creations();
+create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_inserts('create');
 comment on trigger _110_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
@@ -47,7 +47,7 @@ comment on trigger _500_remove on keyframe.element_images is 'Lists the image fo
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_changes();
 comment on trigger _100_limit_changes on keyframe.projects is 'Counts an update or delete by a user against the rate limit.';
-create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_creations();
+create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_inserts('create');
 comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
 create trigger _120_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
@@ -138,7 +138,7 @@ create trigger _100_require_known_model before insert or update on keyframe_priv
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
 
 -- keyframe.predictions
-create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_starts();
+create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
 comment on trigger _090_limit on keyframe.predictions is 'Counts an insert by a user against the rate limit.';
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();

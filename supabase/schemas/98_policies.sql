@@ -16,10 +16,33 @@ begin
   end loop;
 end $$;
 
+-- <table>_select_owner: users see their own rows. A subquery in a condition runs once per statement.
+do $$
+declare
+  seen record;
+begin
+  for seen in
+    select * from (values
+      ('films', ''), ('elements', ''), ('element_images', ''), ('webhook_endpoints', ''),
+      ('projects', ' and deleted_at is null'),
+      ('predictions', ' and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])'),
+      -- Without those of deleted endpoints.
+      ('webhook_events', ' and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e))'),
+      ('webhook_deliveries', ' and endpoint_id in (select e.id from keyframe.webhook_endpoints e)'),
+      ('webhook_attempts', ' and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id)')) v (name, condition)
+  loop
+    execute format('create policy %1$s_select_owner on keyframe.%1$s for select to authenticated
+      using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())%2$s)', seen.name, seen.condition);
+    execute format('comment on policy %1$s_select_owner on keyframe.%1$s is ''Users see their own rows.''', seen.name);
+  end loop;
+end $$;
+
+create policy models_select_everyone on keyframe.models for select to authenticated using (true);
+comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
+create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
+comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
+
 -- keyframe.films
-create policy films_select_owner on keyframe.films for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
-comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
 create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
 create policy films_update_owner on keyframe.films for update to authenticated
@@ -29,9 +52,6 @@ create policy films_delete_owner on keyframe.films for delete to authenticated u
 comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 
 -- keyframe.projects
-create policy projects_select_owner on keyframe.projects for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null and (select keyframe_private.may_read()));
-comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
 create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select keyframe_private.caller_id()));
 comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
@@ -41,57 +61,10 @@ create policy projects_delete_owner on keyframe.projects for delete to authentic
   using (owner_id = (select keyframe_private.caller_id()) and deleted_at is null);
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 
--- keyframe.elements
-create policy elements_select_owner on keyframe.elements for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
-comment on policy elements_select_owner on keyframe.elements is 'Users see their own rows.';
-
--- keyframe.element_images
-create policy element_images_select_owner on keyframe.element_images for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
-comment on policy element_images_select_owner on keyframe.element_images is 'Users see their own rows.';
-
--- keyframe.models
-create policy models_select_everyone on keyframe.models for select to authenticated using (true);
-comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
-
--- keyframe.step_defaults
-create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
-comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
-
--- keyframe.predictions
-create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
-    and (select keyframe_private.may_read()));
-comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
--- A run that has not begun, even if a grant lets users name more columns.
+-- keyframe.predictions: a run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select keyframe_private.caller_id()) and status = 'queued' and attempt = 0 and provider_output_url is null);
 comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
-
--- keyframe.webhook_endpoints
-create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read()));
-comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
-
--- keyframe.webhook_events
-create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
-    and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
-comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
-
--- keyframe.webhook_deliveries
--- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
-create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
-    and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
-comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
-
--- keyframe.webhook_attempts
-create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select keyframe_private.caller_id()) and (select keyframe_private.may_read())
-    and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
-comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 
 -- storage.objects. Users and their clients write and delete no file: `api` stores what it has measured, because a price counts its pixels
 -- and its metadata name its owner.

@@ -1,5 +1,5 @@
 /** Postgres at another port: as one that comes back, or a pooler in between. */
-export type Forward = Disposable & {
+type Forward = Disposable & {
   url: string;
   /** Closes the connections that are open: now, or when the client sends something next. */
   cut(when: "now" | "at the next call"): void;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { completeValues } from "../../shared/contract/complete-values.ts";
+import { completeValues } from "../../shared/models/complete-values.ts";
 import { modelControl } from "../../shared/contract/controls.ts";
 import { buildInput, modelSettings } from "../../shared/replicate/build-input.ts";
 import { step } from "../../shared/contract/fields.ts";
@@ -14,7 +14,7 @@ export const modelRow = modelSettings.extend({
 export type ModelRow = z.infer<typeof modelRow>;
 
 /** A request that a row allows: the values it names, and the images it has. */
-export type Ask = {
+type Ask = {
   /** In words: "durationSeconds 10". */
   what: string;
   values: Record<string, string | number | boolean>;

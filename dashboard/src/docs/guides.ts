@@ -61,7 +61,7 @@ export const anchorOf = (heading: string): string =>
 export const addressOf = ({ name }: Guide, anchor: string): string =>
   `/docs/${name}${anchor === "" ? "" : `?at=${encodeURIComponent(anchor)}`}`;
 
-export type Section = { guide: Guide; heading: string; text: string };
+type Section = { guide: Guide; heading: string; text: string };
 
 /** All guides by their headings, to search in. */
 export async function readSections(): Promise<Section[]> {

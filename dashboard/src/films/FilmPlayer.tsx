@@ -6,7 +6,7 @@ import screen from "../steps/screen.module.css";
 import { clockTime } from "../ui/format-time.ts";
 
 type PlayedFile = ShownFile & { durationSeconds?: number | undefined };
-export type ShotVideo = { id: string; title: string; number: number; output: PlayedFile };
+type ShotVideo = { id: string; title: string; number: number; output: PlayedFile };
 
 /** How long a picture is shown that a model made instead of a video: its own length is unknown. */
 const PICTURE_SECONDS = 4;

@@ -4,7 +4,7 @@ import { useKeyframe } from "../services.ts";
 
 const CHANGES_SELDOM_MS = 5 * 60_000;
 
-export type ModelsOfSteps = Partial<Record<Step, Model[]>>;
+type ModelsOfSteps = Partial<Record<Step, Model[]>>;
 
 function useModelList<Selected>(select: (list: ModelList) => Selected): Selected | undefined {
   const keyframe = useKeyframe();

@@ -53,7 +53,7 @@ const ICON: Record<PredictionStatus, Icon> = {
   canceled: IconX,
 };
 
-export function StatusIcon({ prediction, size }: { prediction: ShotPrediction | null; size: number }) {
+function StatusIcon({ prediction, size }: { prediction: ShotPrediction | null; size: number }) {
   const Mark = prediction === null ? IconCircleDashed : ICON[prediction.status];
   return <Mark size={size} className={classes.icon} data-status={prediction?.status} />;
 }

@@ -7,7 +7,7 @@ import type {
   StepBody,
   UsedElement,
 } from "../../../client/index.ts";
-import { completeValues } from "../../../shared/contract/complete-values.ts";
+import { completeValues } from "../../../shared/models/complete-values.ts";
 import { dollars } from "../ui/money.ts";
 import type { LabelOf } from "../queries/use-models.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { jsonText } from "../../../shared/platform/json-text.ts";
 
 /** An error of Postgres as its driver gives it. */
-export type DatabaseError = { code: string; message: string; detail?: string; hint?: string };
+type DatabaseError = { code: string; message: string; detail?: string; hint?: string };
 
 /** What PostgREST answers: its body has these four fields. */
 export type RestError = {

@@ -92,7 +92,7 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
 };
 
 /** One path of the API and its operations by method. */
-export type Route = {
+type Route = {
   /** As in the contract, with :names; used in the log. */
   at: string;
   /** For Hono. */

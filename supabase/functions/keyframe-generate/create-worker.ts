@@ -1,4 +1,4 @@
-import { type CallDatabase, repeatConflicts } from "../../../shared/platform/call-database.ts";
+import { type CallDatabase, retryTransientErrors } from "../../../shared/platform/call-database.ts";
 import type { FunctionEnvironment } from "../../../shared/platform/environment.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
@@ -27,7 +27,7 @@ export function createGenerate({ environment, callDatabase, log, address, now = 
   const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
   const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
   const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
-  const callUntil = repeatConflicts(callDatabase, GENERATE_LIMITS.maxOpen / 4);
+  const callUntil = retryTransientErrors(callDatabase, GENERATE_LIMITS.maxOpen / 4);
   const deps = {
     provider: createProvider({
       token: environment.KEYFRAME_REPLICATE_API_TOKEN,

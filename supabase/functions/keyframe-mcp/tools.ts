@@ -5,7 +5,7 @@ import type { Operation } from "../../../shared/contract/operations/operation.ts
 import { cancelPredictionBody, prediction } from "../../../shared/contract/predictions.ts";
 
 /** One operation of the API as a tool. Its input, its answer and, where nothing is said here, its words are the contract's. */
-export type Tool = {
+type Tool = {
   of: OperationId;
   /** Fields of every call, which the agent does not give. */
   fixed?: Record<string, string>;

@@ -17,25 +17,6 @@ begin
 end $$;
 comment on function keyframe_private.raise_if is 'Raises an API error when the condition holds.';
 
--- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
-create function keyframe_private.is_out_of_time()
-returns boolean language plpgsql volatile set search_path = '' as $$
-declare
-  most constant interval := current_setting('statement_timeout')::interval;
-begin
-  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
-end $$;
-comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
-
-create function keyframe_private.raise_if_canceled(code text, message text)
-returns void language plpgsql volatile set search_path = '' as $$
-begin
-  if code = '57014' and not keyframe_private.is_out_of_time() then
-    raise exception using errcode = code, message = raise_if_canceled.message;
-  end if;
-end $$;
-comment on function keyframe_private.raise_if_canceled is 'Raises a caught cancel again unless the statement''s own time limit was its cause.';
-
 create function keyframe_private.is_lock_wait(code text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -46,12 +27,12 @@ comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says t
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- What was done before the refusal is undone, but the token stays taken. With a route class it takes the tokens that were undone too.
-create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null, cost integer default 1)
+-- What was done before the refusal is undone. A token that was taken with it is taken again: route_class names its class.
+create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json language plpgsql volatile set search_path = '' as $$
 begin
   if route_class is not null and refused.code <> 'rate_limited' then
-    perform keyframe_private.take_token(route_class, cost);
+    perform keyframe_private.take_token(route_class);
   end if;
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);

@@ -102,13 +102,6 @@ begin
 end $$;
 comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
-create function keyframe_private.limit_starts()
-returns trigger language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform keyframe_private.take_token('generate');
-  return null;
-end $$;
-
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -199,31 +192,25 @@ end $$;
 comment on function keyframe_private.deadline_of is 'How long a prediction of this step may take once admitted.';
 
 create function keyframe_private.admit_waiting(owner uuid)
-returns integer language plpgsql volatile security definer set search_path = '' as $$
+returns void language plpgsql volatile security definer set search_path = '' as $$
 declare
   moment timestamptz;
   slots integer;
-  admitted uuid[];
 begin
   perform keyframe_private.take_lock('slots', owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
-  if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
-    return 0;
-  end if;
-  admitted := array(
-    select w.id from keyframe.predictions w
-    where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
-    order by w.created_at, w.id
-    limit slots
-    for update skip locked); -- a locked row is being cancelled; the next one takes its turn
-  if admitted <> '{}' then
+  if slots > 0 and not (select s.spending_stopped from keyframe_private.settings s) then
     update keyframe.predictions p
     set admitted_at = moment, deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
-    where p.id = any (admitted);
+    where p.id = any (array(
+      select w.id from keyframe.predictions w
+      where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+      order by w.created_at, w.id
+      limit slots
+      for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
-  return cardinality(admitted);
 end $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 

@@ -1,7 +1,7 @@
 -- Functions that api calls for predictions.
 
 -- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
-create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
   frame uuid;

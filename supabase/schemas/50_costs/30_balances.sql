@@ -23,7 +23,6 @@ comment on column keyframe_private.credits.micros is 'In micro-dollars; negative
 comment on column keyframe_private.credits.kind is 'grant, purchase, refund, adjustment or expiry.';
 comment on column keyframe_private.credits.key is 'A repetition with the same key adds nothing: for example the id of the payment.';
 comment on column keyframe_private.credits.note is 'For administrators.';
-comment on column keyframe_private.credits.created_at is 'When it was added.';
 create index credits_owner_id_idx on keyframe_private.credits (owner_id, id) include (micros);
 
 create table keyframe_private.balance_notes (

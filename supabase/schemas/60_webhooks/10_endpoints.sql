@@ -42,7 +42,6 @@ comment on column keyframe.webhook_endpoints.url is 'Where events are sent: http
 comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
 comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
 comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
-comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';

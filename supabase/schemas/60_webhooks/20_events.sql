@@ -20,7 +20,6 @@ comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns
 comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
 comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
 comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
-comment on column keyframe.webhook_events.created_at is 'When it happened.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
 -- Exactly one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)

@@ -66,6 +66,18 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
+-- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
+create function keyframe_private.add_lost_deliveries()
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+begin
+  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  where e.enabled and exists (
+    select from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
+end $$;
+comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
+
 -- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times max_in_flight, because a
 -- call takes as long as a few requests; not when another process has leased some of it.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)

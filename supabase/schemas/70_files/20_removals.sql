@@ -16,7 +16,6 @@ comment on column keyframe_private.file_removals.name is 'The path of the file i
 comment on column keyframe_private.file_removals.owner_id is 'Whose file it was. All f, its default: nobody''s.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
-comment on column keyframe_private.file_removals.created_at is 'When it was listed.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
 
 -- Always another row: one that is in the queue may be read before this transaction commits.

@@ -1,6 +1,6 @@
 import { until } from "../../support/until.ts";
 
-export type Received = {
+type Received = {
   at: number;
   method: string;
   path: string;

@@ -102,10 +102,10 @@ test("a version with a column and a function more → upgrades a database to wha
 returns setof text language plpgsql stable set search_path = '' as 'begin return next ''Ada''; end';
 comment on function keyframe.list_directors is 'Who directs.';
 `;
-  await edit("supabase/schemas/00_foundation/40_oauth_clients.sql", (text) =>
+  await edit("supabase/schemas/05_requests/10_oauth_clients.sql", (text) =>
     text.replace(/(create table keyframe_private.allowed_clients [^;]*)\n\);/, "$1,\n  note text\n);"),
   );
-  await edit("supabase/schemas/80_service/10_acting_servers.sql", (text) => `${text}\n${added}`);
+  await edit("supabase/schemas/05_requests/60_acting_servers.sql", (text) => `${text}\n${added}`);
   const grant = "grant execute on function keyframe.list_directors to authenticated;\n";
   await edit("supabase/schemas/99_rights.sql", (text) => `${text}${grant}`);
   const file = join("supabase/migrations", await writeVersionMigration(root, new Date()));

@@ -5,7 +5,7 @@ import { rolledBack } from "../../support/database/rolled-back.ts";
 // Hosted Realtime cannot run here. What it goes by is in the database: the publication, the replica identity, and what the
 // subscriber may select (test/security/rest-tricks.test.ts). Those are tested; the way through its server is not.
 
-const MIGRATION = new URL("../../../supabase/schemas/80_service/60_realtime.sql", import.meta.url);
+const MIGRATION = new URL("../../../supabase/schemas/30_predictions/80_realtime.sql", import.meta.url);
 const db = useDatabase();
 
 test("the publication has predictions and no other table of ours; a deletion tells only the key", async () => {

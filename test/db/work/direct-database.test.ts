@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DatabaseError, repeatConflicts } from "../../../shared/platform/call-database.ts";
+import { DatabaseError, retryTransientErrors } from "../../../shared/platform/call-database.ts";
 import { describeError } from "../../../shared/platform/log.ts";
 import { createDirectDatabase, readUrl } from "../../../worker/direct-database.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
@@ -101,7 +101,7 @@ test("a lock that another transaction holds → 55P03, and the call is repeated 
   const waits: number[] = [];
   const { promise: conflict, resolve: hasConflict } = Promise.withResolvers<void>();
   const { promise: freed, resolve: free } = Promise.withResolvers<void>();
-  const call = repeatConflicts(open(), 1, async (ms) => {
+  const call = retryTransientErrors(open(), 1, async (ms) => {
     waits.push(ms);
     hasConflict();
     await freed;

@@ -69,7 +69,7 @@ const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
   takes: "read",
 });
 /** The price of a first frame by the default model. */
-export const FRAME_MICROS = 67_000;
+const FRAME_MICROS = 67_000;
 async function quoteFrame(user: User, projectId: string): Promise<string> {
   const json = { projectId, prompt: REFUSED };
   const reply = await user.post("/api/projects/generate/first-frame/estimate?quote=true", json);

@@ -7,7 +7,7 @@ import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 import { makeClientClock } from "./clock.ts";
 
 /** A request as it came; `at` by the client's clock. */
-export type Seen = { method: string; url: string; headers: Record<string, string>; body: Uint8Array; at: number };
+type Seen = { method: string; url: string; headers: Record<string, string>; body: Uint8Array; at: number };
 
 /** One turn of the script: what is answered, or a function that answers itself (or does not). */
 export type Turn =

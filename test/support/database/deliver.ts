@@ -12,7 +12,7 @@ import { makeClock } from "../worker-clock.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import { addEndpoint, seedDeliveries } from "./webhooks.ts";
 
-export type Call = ExchangeArguments & { at: number; ms: number };
+type Call = ExchangeArguments & { at: number; ms: number };
 type Request = (delivery: string, endpoint: string) => number | { ms: number; error: "timeout" };
 
 /** What the tests of deliver's queue prepare and look at in their database. */

@@ -1,7 +1,7 @@
 import postgres from "postgres";
 
 /** What Postgres said when it refused: SQLSTATE, message, and the detail, constraint or hint when there is one. */
-export type Refusal = {
+type Refusal = {
   sqlstate: string;
   message: string;
   detail: string | null;

@@ -3,7 +3,7 @@ import { machine } from "../tools/run-command.ts";
 import { until } from "../until.ts";
 
 /** A program that a test kills as a crash would, and that runs again at once. It ends with the test's process, however that ends. */
-export type Crashing = {
+type Crashing = {
   /** Kills it, runs it again and waits until it serves. */
   crash(): Promise<void>;
   /** The same, with another command from now on. */

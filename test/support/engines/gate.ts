@@ -1,7 +1,7 @@
 /** A request on its way: before it has arrived, or after it was answered, while its sender still waits. */
 export type Pass = { name: string; moment: "before" | "after" };
 
-export type Gate = { url: string; stop(): Promise<void> };
+type Gate = { url: string; stop(): Promise<void> };
 
 /**
  * Stands in front of a server. `onPass` is called, and waited for, before and after each request. A request keeps its name when it is

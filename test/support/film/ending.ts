@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
 import { until } from "../until.ts";
 
-export type EndedRow = {
+type EndedRow = {
   status: string;
   attempt: number;
   error_code: string | null;

@@ -2,7 +2,7 @@ import { type Answer, findPlace, follow, type Header, hasPath, lookUp, pointerTo
 import { faultsOf } from "./schemas.ts";
 
 /** What came back for a request. `path` begins with /api, `text` is the body. */
-export type Seen = { method: string; path: string; status: number; headers: Headers; text: string };
+type Seen = { method: string; path: string; status: number; headers: Headers; text: string };
 
 /** What about an answer is not as openapi.json has it. */
 export function checkAnswer({ method, path, status, headers, text }: Seen): string[] {

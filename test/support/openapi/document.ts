@@ -1,7 +1,7 @@
 import { openApiDocument } from "../../../shared/contract/openapi/index.ts";
 
 export type Schema = { [keyword: string]: unknown };
-export type Reference = { $ref: string };
+type Reference = { $ref: string };
 export type Header = { required?: boolean; schema: Schema };
 type Media = { schema: Schema; examples?: Record<string, { value: unknown }> };
 export type Answer = {

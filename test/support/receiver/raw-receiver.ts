@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
 import hooksTest from "./hooks-test-certificate.json" with { type: "json" };
 
-export type Receiver = {
+type Receiver = {
   url: string;
   port: number;
   /** Each request as it came, head and body. */

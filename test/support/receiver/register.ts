@@ -4,7 +4,7 @@ import { project } from "../../../shared/contract/projects.ts";
 import { createdWebhook } from "../../../shared/contract/webhooks.ts";
 import type { FilmMaker } from "../film/film-maker.ts";
 
-export type Registered = z.output<typeof createdWebhook>;
+type Registered = z.output<typeof createdWebhook>;
 
 /** Registers an address as an app does; `fields` as POST /api/webhooks has them. */
 export const register = (

@@ -12,7 +12,7 @@ export type SignedPost = {
   sent?: BodyInit;
 };
 
-export type Answer = { status: number; code: string | null; data: unknown };
+type Answer = { status: number; code: string | null; data: unknown };
 
 /** Sends a Standard Webhooks request signed with `secret`, right in everything that is not given otherwise. */
 export async function signedPost(url: string, secret: string, post: SignedPost = {}): Promise<Answer> {

@@ -91,7 +91,7 @@ export async function startApi(
 }
 
 /** The body of a failed call, as far as tests look into it. */
-export type FailedBody = {
+type FailedBody = {
   success: boolean;
   data: null;
   error: { code: string; message: string; details?: { path: string; message: string }[]; requestId: string };

@@ -5,7 +5,7 @@ import { createCheckedLookup, type Resolve } from "../../../supabase/functions/k
 import { createPost, type PostSettings } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 
 export const SECRET = `whsec_${btoa("a".repeat(32))}`;
-export const EVENT = "5d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";
+const EVENT = "5d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";
 
 /** Names under .test are this machine, as far as the tests are concerned. */
 export const resolveHere: Resolve = async () => [{ address: "127.0.0.1", family: 4 }];

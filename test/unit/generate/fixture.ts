@@ -132,7 +132,7 @@ export async function startStorage(): Promise<StorageServer> {
   return storage;
 }
 
-export type Made = { deps: Deps; calls: Call[]; lines: string[] };
+type Made = { deps: Deps; calls: Call[]; lines: string[] };
 
 /** The worker's parts, real but for the database. */
 export function makeDeps(given: {

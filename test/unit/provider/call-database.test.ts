@@ -3,7 +3,7 @@ import {
   type CallDatabase,
   createCallDatabase,
   DatabaseError,
-  repeatConflicts,
+  retryTransientErrors,
 } from "../../../shared/platform/call-database.ts";
 import { describeError } from "../../../shared/platform/log.ts";
 
@@ -89,7 +89,7 @@ describe("a call while the Data API restarts", () => {
     const wait = async (ms: number) => {
       passedMs += ms;
     };
-    const repeated = repeatConflicts(call, 1, wait)(new AbortController().signal);
+    const repeated = retryTransientErrors(call, 1, wait)(new AbortController().signal);
     expect(await repeated("complete_prediction", {})).toBe(true);
     expect(passedMs).toBeLessThan(8_000);
     [passedMs, backAtMs] = [0, Number.POSITIVE_INFINITY];
@@ -107,7 +107,7 @@ describe("a call while the Data API restarts", () => {
       calls += 1;
       throw new DatabaseError(called, status, code);
     };
-    await expect(repeatConflicts(call, 1)(new AbortController().signal)("fail_prediction", {})).rejects.toThrow();
+    await expect(retryTransientErrors(call, 1)(new AbortController().signal)("fail_prediction", {})).rejects.toThrow();
     expect(calls).toBe(1);
   });
 });
@@ -132,7 +132,7 @@ describe("a call that conflicts with another transaction", () => {
       const { call, tries } = refusing(code, 7);
       const pauses: number[] = [];
       const wait = async (ms: number) => void pauses.push(ms);
-      expect(await repeatConflicts(call, 1, wait)(never)("complete_prediction", {})).toBe(true);
+      expect(await retryTransientErrors(call, 1, wait)(never)("complete_prediction", {})).toBe(true);
       expect(tries).toHaveLength(8);
       expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 4000, 4000]);
     },
@@ -140,7 +140,9 @@ describe("a call that conflicts with another transaction", () => {
 
   test("any other refusal → not repeated", async () => {
     const { call, tries } = refusing("23514", 1);
-    await expect(repeatConflicts(call, 1)(never)("complete_prediction", {})).rejects.toMatchObject({ code: "23514" });
+    await expect(retryTransientErrors(call, 1)(never)("complete_prediction", {})).rejects.toMatchObject({
+      code: "23514",
+    });
     expect(tries).toHaveLength(1);
   });
 
@@ -148,7 +150,7 @@ describe("a call that conflicts with another transaction", () => {
     const { call, tries } = refusing("55P03", 10);
     const task = new AbortController();
     const wait = async () => task.abort();
-    await expect(repeatConflicts(call, 1, wait)(task.signal)("fail_prediction", {})).rejects.toMatchObject({
+    await expect(retryTransientErrors(call, 1, wait)(task.signal)("fail_prediction", {})).rejects.toMatchObject({
       code: "55P03",
     });
     expect(tries).toHaveLength(2);
@@ -162,7 +164,7 @@ describe("a call that conflicts with another transaction", () => {
       pauses += ms;
       return ms === 4_000 ? promise : Promise.resolve();
     };
-    const until = repeatConflicts(call, 1, wait);
+    const until = retryTransientErrors(call, 1, wait);
     const first = until(never)("complete_prediction", {});
     await expect(until(never)("complete_prediction", {})).rejects.toMatchObject({ code: "55P03" });
     expect([tries.length, pauses]).toEqual([10, 2 * 3_750 + 4_000]);

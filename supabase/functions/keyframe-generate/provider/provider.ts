@@ -30,7 +30,7 @@ export type NewRun = {
   webhook: string | null;
 };
 
-export type ProviderSettings = {
+type ProviderSettings = {
   token: string;
   baseUrl: string;
   fetch: typeof fetch;

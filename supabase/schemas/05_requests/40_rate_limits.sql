@@ -129,10 +129,11 @@ begin
 end $$;
 comment on function keyframe_private.rate_state is 'The state of the caller''s bucket, as rate_json; null without a caller or a limit.';
 
-create function keyframe_private.limit_creations()
+-- The trigger names the class.
+create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token('create');
+  perform keyframe_private.take_token(tg_argv[0]);
   return new;
 end $$;
 

@@ -31,25 +31,6 @@ begin
 end $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
--- Volatile, so that the Data API never asks a read replica. A copy of a database, such as a restored backup, has a server of its own, and
--- so another id. Two versions are served: a release removes only what the one before it did not use.
-create function keyframe_worker.describe_database(process_version text)
-returns jsonb language plpgsql volatile security definer set search_path = '' as $$
-declare
-  versions constant text[] := array(
-    select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc);
-begin
-  return jsonb_build_object(
-    'id', format('%s %s', extract(epoch from pg_postmaster_start_time()), (select d.oid from pg_database d where d.datname = current_database())),
-    'now', keyframe_private.wire_time(clock_timestamp()),
-    'address', keyframe_private.address(),
-    'version', versions[1],
-    'outdated', case
-      when process_version = any (versions[:2]) then null
-      when process_version = any (versions) then 'process' else 'database' end);
-end $$;
-comment on function keyframe_worker.describe_database is 'What a worker process checks before it claims: { id: of this database, until its server starts again; now; address: of the project that it works for; version; outdated: process or database, null when they fit }.';
-
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric language sql stable set search_path = '' as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end

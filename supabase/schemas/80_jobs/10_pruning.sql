@@ -37,6 +37,16 @@ begin
 end $$;
 comment on function keyframe_private.note_unpruned is 'Leaves a row out, for longer each time.';
 
+-- Once the timer has fired and was caught, nothing limits the statement. Four fifths: the timer may start before statement_timestamp().
+create function keyframe_private.is_out_of_time()
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  most constant interval := current_setting('statement_timeout')::interval;
+begin
+  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
+end $$;
+comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
 -- A row that fails is left out; one that only waits for a lock is left to the next run. Failing work takes two seconds at most. When several
 -- rows took all the time of the call, the next run does them one by one, to find the slow one.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
@@ -65,7 +75,9 @@ begin
       first := first + size;
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
-      perform keyframe_private.raise_if_canceled(sqlstate, sqlerrm);
+      if not keyframe_private.is_out_of_time() then
+        raise; -- somebody has canceled it
+      end if;
       perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
     when others or assert_failure then
@@ -188,15 +200,3 @@ begin
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
-
--- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
-begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
-  where e.enabled and exists (
-    select from keyframe.webhook_deliveries d
-    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
-end $$;
-comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';

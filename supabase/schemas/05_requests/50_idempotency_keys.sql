@@ -12,7 +12,6 @@ create table keyframe_private.idempotency_keys (
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
 comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
-comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
 comment on column keyframe_private.idempotency_keys.client_id is 'The OAuth client that sent it; null: a session of the owner''s, or a server. A client cannot take the keys of another.';

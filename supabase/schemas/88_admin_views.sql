@@ -88,7 +88,7 @@ select
   sum(p.attempt) as submits
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, p.owner_id, p.step;
-comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC) and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
 comment on column keyframe_private.admin_usage.started is 'How many were started.';
 comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
 comment on column keyframe_private.admin_usage.failed is 'How many failed.';
