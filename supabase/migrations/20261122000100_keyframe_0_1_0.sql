@@ -541,7 +541,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token the next one comes later. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -8546,7 +8546,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
 
--- Only a steady demand keeps a bucket low. Not `wait`: an empty bucket shortens waits and refuses nothing.
+-- Only a steady demand keeps a bucket low. `wait` too: whose waits are so many looks less often.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -8557,7 +8557,7 @@ returns jsonb language sql stable set search_path = '' as $$
       select r.* from keyframe_private.rate_buckets r
       where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class not in ('wait', 'shared') -- the owner_id of shared is that of a link
+    where b.route_class <> 'shared' -- its owner_id is that of a link
       and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;
