@@ -10,7 +10,8 @@ const SHOTS = 500;
 const TAKES_OF_LARGE = 8_000;
 
 /** On a quiet machine their calls end too soon to be many at once, and their tokens are used up all the same. */
-const NAMED = /^Owner [0-9a-f-]{36} has (\d+ database calls at once|used up the rate of \w+ requests)/;
+const NAMED =
+  /^Owner [0-9a-f-]{36} has (\d+ database calls at once|used up the rate of \w+ requests|been refused requests)/;
 
 export const HEAVY_USER: Record<string, Scenario> = {
   heavy_reads: {
@@ -27,6 +28,21 @@ export const HEAVY_USER: Record<string, Scenario> = {
           repeat(30, over, () => call(`/functions/v1/api/films/${film}`)),
           repeat(100, over, () => call(status, { headers: { prefer: "wait=20" } })),
         ]);
+        return [];
+      }),
+  },
+  impatient_waits: {
+    sentence:
+      "a user who asks in a hundred loops for the status of a prediction, to wait for it, and again at once whatever the answer",
+    startsFrames: true,
+    laterMs: 1_000,
+    health: NAMED,
+    prepare: (world) => addHeavyUser(world),
+    run: (world, over) =>
+      withShippedLimits(world, async () => {
+        const { call, project, waiting } = heavy();
+        const status = `/functions/v1/api/projects/generate/first-frame?projectId=${project}&predictionId=${waiting}`;
+        await repeat(100, over, () => call(status, { headers: { prefer: "wait=20" } }), 0);
         return [];
       }),
   },

@@ -83,12 +83,12 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   large_events: {
     sentence:
-      "an account with twenty endpoints to which two thousand deliveries of thirty-three kilobytes each are due at once",
+      "five accounts with twenty endpoints each, to which two thousand deliveries of sixteen kilobytes are due at once",
     run: async ({ sql, ...world }) => {
-      const owners = await addOwners({ sql, ...world }, 1, 20, "well", { host: "localhost" });
+      const owners = await addOwners({ sql, ...world }, 5, 20, "well");
       await sql`
-        insert into keyframe.projects (owner_id, title, text_prompt, description)
-        select ${owners[0] ?? ""}, 'Large', repeat('😀', 4000), repeat('😀', 4000) from generate_series(1, 100)`;
+        insert into keyframe.projects (owner_id, title, text_prompt)
+        select owner, 'Large', repeat('😀', 4000) from unnest(${list(owners)}::text::uuid[]) owner, generate_series(1, 20)`;
       return [];
     },
   },

@@ -44,8 +44,11 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     const { status } = c.res;
     logRequest(deps.log, { requestId, method, route, status, ownerId, clientId, actor, milliseconds, error: c.error });
   });
-  const answerError = (error: Error, c: Context<Env>) => {
+  const answerError = async (error: Error, c: Context<Env>) => {
     c.error = error; // for the log line
+    const ownerId = c.get("ownerId");
+    if (ownerId !== undefined && error instanceof ApiError && error.code === "rate_limited")
+      await deps.refusals.hold(ownerId, c.req.raw.signal);
     return respondWithError(c.get("requestId"), error instanceof ApiError ? error : internal(error));
   };
   app.onError(answerError);

@@ -6,6 +6,7 @@ import { SCHEMA_VERSION } from "../platform/schema-version.ts";
 import { createApp } from "./app.ts";
 import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
 import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
+import { createRefusals } from "./http/refusals.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
 import type { Deps } from "./routes/handler.ts";
 import { createDatabase, createPlatformClient } from "./rows/database.ts";
@@ -45,7 +46,7 @@ export function createApi(
   const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
   const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch, timeoutMs);
   const verifySession = createVerifier(environment, now);
-  const database = createDatabase(client);
+  const database = createDatabase(client, { elapsed });
   const storage = createStorage(client, { supabaseUrl, clientUrl, secretKey, now });
   return createApp({
     database,
@@ -54,6 +55,7 @@ export function createApi(
     sharedFilms: createSharedFilms(database, storage, secretKey),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
     takeUploadTurn: createUploadTurns(bodyClock),
+    refusals: createRefusals(system),
     log,
     verifySession,
     verifyManager: createManagerVerifier(verifySession, secretKey),

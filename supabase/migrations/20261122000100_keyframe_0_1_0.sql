@@ -541,7 +541,7 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once. shared: reads of a shared film, which has a bucket for each link.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token the next one comes later. shared: reads of a shared film, which has a bucket for each link.';
 comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
 comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
@@ -3352,7 +3352,7 @@ comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no o
 -- `for update`: a submit that is being answered meanwhile is looked at again, and keeps its run.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin
   perform keyframe_private.end_submit(s.id,
     case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
@@ -3361,8 +3361,11 @@ begin
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     for update) s;
   perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
+  return exists (
+    select from keyframe_private.provider_submits u
+    where u.prediction_id = record_search_ended.prediction_id and u.attempt = last_attempt + 1 and u.is_unanswered);
 end $$;
-comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit.';
+comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
@@ -7059,7 +7062,8 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked, with what becomes of their work; returns which.';
 
--- The endpoints with what is sent to them, in order, of at most max_bytes. What has ended, or is leased twice, is dropped.
+-- The endpoints with what is sent to them, in order, of at most max_bytes: owners with less of it come first, so large bodies of one keep
+-- back no other's. What has ended, or is leased twice, is dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -7074,7 +7078,7 @@ begin
     perform keyframe_private.resume_deliveries(held);
   end loop;
   with pending as materialized (
-    select l.id as work_id, l.lane, l.place, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
+    select l.id as work_id, l.owner_id, l.lane, l.place, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
       failures, last_error, place)
     join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
@@ -7082,12 +7086,14 @@ begin
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
-    select p.*, v.body, sum(octet_length(v.body)) over (order by p.place rows unbounded preceding) as bytes
+    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.place rows unbounded preceding) as bytes_of_owner
     from pending p
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
     where p.is_due
+  ), counted as (
+    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.place rows unbounded preceding) as bytes from due d
   ), fitting as (
-    select d.* from due d where d.bytes <= max_bytes or d.bytes = octet_length(d.body) -- one in any case
+    select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
   ), by_endpoint as (
     select f.lane, jsonb_build_object(
       'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,
@@ -8562,7 +8568,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
 
--- Only a steady demand keeps a bucket low. Not `wait`: an empty bucket shortens waits and refuses nothing.
+-- Only a steady demand keeps a bucket low. `wait` too: whose waits are so many looks less often.
 create function keyframe_private.limited_owners()
 returns jsonb language sql stable set search_path = '' as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -8573,7 +8579,7 @@ returns jsonb language sql stable set search_path = '' as $$
       select r.* from keyframe_private.rate_buckets r
       where r.low_since < now() - interval '10 seconds' order by r.low_since desc limit 10000) b
     join keyframe_private.rate_limits l on l.route_class = b.route_class
-    where b.route_class not in ('wait', 'shared') -- the owner_id of shared is that of a link
+    where b.route_class <> 'shared' -- its owner_id is that of a link
       and b.tokens + l.per_second * abs(extract(epoch from now() - b.refilled_at)) < l.capacity / 10.0 -- abs: the clock was set back
     order by b.low_since limit 3) o
 $$;

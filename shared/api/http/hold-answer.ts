@@ -5,7 +5,7 @@ const MAX_SECONDS = 25;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 1000;
 /** `unauthorized` too: a session can expire during the wait, and a start that was made must not be answered with 401. */
-const ENDS_THE_WAIT: ErrorCode[] = ["rate_limited", "unavailable", "unauthorized"];
+const ENDS_THE_WAIT: ErrorCode[] = ["unavailable", "unauthorized"];
 
 /** The seconds of Prefer: wait=N (RFC 7240), at most 25; 0 without it. Other preferences are ignored. */
 export function readWait(prefer: string | null): number {
@@ -22,7 +22,10 @@ export type HoldClock = {
 
 type Hold<State> = {
   seconds: number;
-  /** Reads the state again. The failures in ENDS_THE_WAIT end the wait without failing the request. */
+  /**
+   * Reads the state again. The failures in ENDS_THE_WAIT end the wait without failing the request. Without a token for this look (rate_limited)
+   * the next one comes later: an answer now would only be asked for again.
+   */
   readAgain: () => Promise<State>;
   isDone: (state: State) => boolean;
   signal: AbortSignal;
@@ -46,8 +49,10 @@ export async function holdAnswer<State>(
     try {
       state = await readAgain();
     } catch (error) {
-      if (error instanceof ApiError && ENDS_THE_WAIT.includes(error.code)) break;
-      throw error;
+      if (!(error instanceof ApiError)) throw error;
+      if (ENDS_THE_WAIT.includes(error.code)) break;
+      if (error.code !== "rate_limited") throw error;
+      pause = LONGEST_PAUSE_MS;
     }
   }
   return state;

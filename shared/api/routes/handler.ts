@@ -5,6 +5,7 @@ import type { ManagerVerifier, ProjectVerifier, ServerVerifier } from "../auth/p
 import type { SessionVerifier } from "../auth/verify-session.ts";
 import type { HoldClock } from "../http/hold-answer.ts";
 import type { Call } from "../http/read-call.ts";
+import type { Refusals } from "../http/refusals.ts";
 import type { Answer } from "../http/respond.ts";
 import type { UploadTurns } from "../http/upload-turns.ts";
 import type { Database } from "../rows/database.ts";
@@ -21,6 +22,7 @@ export type Deps = HoldClock & {
   /** Reads JSON bodies. */
   readBody: BodyReader;
   takeUploadTurn: UploadTurns;
+  refusals: Refusals;
   verifySession: SessionVerifier;
   /** For the webhook paths, which also accept the project's secret key. */
   verifyManager: ManagerVerifier;

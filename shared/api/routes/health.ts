@@ -30,7 +30,8 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
   if (figures === undefined) return { data: { status: "ok", database: "ok", schemaVersion } };
   const problems = problemsOf(figures, answer.writes, deps.platformUrl);
   const status = problems.length === 0 ? "ok" : "degraded";
-  return { data: { status, database: "ok", schemaVersion, problems, notices: noticesOf(figures), figures } };
+  const notices = noticesOf(figures, deps.refusals.named());
+  return { data: { status, database: "ok", schemaVersion, problems, notices, figures } };
 };
 
 /** Requires the project's secret key. Throws ApiError: unauthorized, unavailable. */

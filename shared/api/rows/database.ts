@@ -6,6 +6,7 @@ import { ApiError, isErrorCode } from "../../http/errors.ts";
 import { fetchOnce, pause, retry } from "../../platform/retry.ts";
 import { jsonText } from "../../platform/json-text.ts";
 import type { Caller } from "../auth/verify-session.ts";
+import { createBoundedCache } from "../bounded-cache.ts";
 import { internal, schemaOutdated, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
 import { createCallTurns } from "./call-turns.ts";
 
@@ -44,10 +45,18 @@ export type Database = { call: CallFunction; read: CallFunction };
 /** When the owner has too many calls in the database, from here or elsewhere. Attempts end after 1.5 seconds. */
 const BACKOFF = { minDelayMs: 50, maxDelayMs: 800, maxAttempts: 6 };
 
+/** After a call was refused for its rate, the next ones of its function are refused here: until a token has come back, for a second at most. */
+const MAX_REFUSED_MS = 1_000;
+const MAX_REFUSED = 10_000;
+
 export function createDatabase(
   { database, reads }: PlatformClient,
-  { takeTurn = createCallTurns(), sleep = pause } = {},
+  { takeTurn = createCallTurns(), sleep = pause, elapsed = () => performance.now() } = {},
 ): Database {
+  const refusals = createBoundedCache<{ error: ApiError; until: number }>(
+    MAX_REFUSED,
+    ({ until }) => until > elapsed(),
+  );
   const callWith =
     (client: DatabaseClient): CallFunction =>
     async (name, args, { ownerId, token, isServer }, answer, schema = "keyframe") => {
@@ -59,7 +68,20 @@ export function createDatabase(
         if (error) throw databaseError(name, { status, ...error });
         return data as unknown; // the client's types say any
       };
-      const data = await takeTurn(ownerId, () => retry(call, { ...BACKOFF, isRetriable: isRefusedForCalls, sleep }));
+      // With an Idempotency-Key it can be a repetition, which takes its token from another class. Without an owner the bucket is a link's.
+      const isRemembered = ownerId !== null && args["idempotency_key"] === undefined;
+      const key = `${ownerId} ${name} ${args["waiting"] === true}`;
+      const data = await takeTurn(ownerId, async () => {
+        const refused = isRemembered ? refusals.get(key) : undefined;
+        if (refused) throw refused.error;
+        try {
+          return await retry(call, { ...BACKOFF, isRetriable: isRefusedForCalls, sleep });
+        } catch (error) {
+          const ms = msUntilToken(error);
+          if (ms !== undefined && error instanceof ApiError) refusals.set(key, { error, until: elapsed() + ms });
+          throw error;
+        }
+      });
       const parsed = answer.safeParse(data);
       if (parsed.success) return parsed.data;
       const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
@@ -123,6 +145,14 @@ function databaseError(name: string, failure: Failure): ApiError {
 /** The owner has as many calls in the database as may be (keyframe_private.take_call). Nothing was done, and no token taken. */
 const isRefusedForCalls = (error: unknown): boolean =>
   error instanceof ApiError && error.extra.headers?.["RateLimit-Policy"]?.startsWith('"calls"') === true;
+
+/** How long a token of the class that refused the call takes to come back; undefined when it was not refused for its rate. */
+function msUntilToken(error: unknown): number | undefined {
+  const policy = error instanceof ApiError ? error.extra.headers?.["RateLimit-Policy"] : undefined;
+  const [, name, limit, windowSeconds] = /^"(\w+)";q=(\d+);w=(\d+)$/.exec(policy ?? "") ?? [];
+  if (name === undefined || name === "calls") return undefined;
+  return Math.min(MAX_REFUSED_MS, (Number(windowSeconds) / Number(limit)) * 1000);
+}
 
 /** The hint of keyframe_private.take_token and take_call. */
 const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });

@@ -24,11 +24,21 @@ export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platf
   ];
 }
 
-/** What an operator would ask about first although the service works: no reason to call it degraded. */
-export const noticesOf = ({ limitedOwners, appTriggers, snapshots }: ServiceFigures): string[] => [
+/** For how long a process has refused an owner's requests. */
+export type RefusedOwner = { ownerId: string; seconds: number };
+
+/** What an operator would ask about first although the service works: no reason to call it degraded. `refused`: by this process. */
+export const noticesOf = (
+  { limitedOwners, appTriggers, snapshots }: ServiceFigures,
+  refused: RefusedOwner[] = [],
+): string[] => [
+  ...refused.map(
+    ({ ownerId, seconds }) =>
+      `Owner ${ownerId} has been refused requests for ${Math.round(seconds)} s without a pause: more of them come at once than their share, and other users keep theirs. Look for what asks again without waiting for Retry-After (the api's log lines with this ownerId). If it goes on, ban the account in Auth.`,
+  ),
   ...(limitedOwners ?? []).map(
     ({ ownerId, routeClass, seconds }) =>
-      `Owner ${ownerId} has used up the rate of ${routeClass} requests for ${Math.round(seconds ?? 0)} s: what exceeds it is refused, and other users keep their share. If it goes on, lower that rate (update keyframe_private.rate_limits set per_second = … where route_class = '${routeClass}'), or ban the account in Auth.`,
+      `Owner ${ownerId} has used up the rate of ${routeClass} requests for ${Math.round(seconds ?? 0)} s: what exceeds it is ${routeClass === "wait" ? "looked at less often" : "refused"}, and other users keep their share. If it goes on, lower that rate (update keyframe_private.rate_limits set per_second = … where route_class = '${routeClass}'), or ban the account in Auth.`,
   ),
   ...(snapshots ?? []).map(snapshotNotice),
   ...(appTriggers === null || appTriggers.length === 0

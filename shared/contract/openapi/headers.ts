@@ -127,7 +127,7 @@ const waitForEnd = z
   .optional()
   .meta({
     description:
-      "wait=N: answers when the prediction has ended, or after N seconds (at most 25). When you have too many waits open, further ones are answered at once.",
+      "wait=N: answers when the prediction has ended, or after N seconds (at most 25). The more waits you have open, the later each sees a change.",
     param: { id: "PreferWaitForEnd" },
   });
 const waitForChange = z
@@ -135,7 +135,7 @@ const waitForChange = z
   .optional()
   .meta({
     description:
-      "wait=N: answers when the status differs from that of If-None-Match (without it: from the current one), or after N seconds (at most 25). When you have too many waits open, further ones are answered at once.",
+      "wait=N: answers when the status differs from that of If-None-Match (without it: from the current one), or after N seconds (at most 25). The more waits you have open, the later each sees a change.",
     param: { id: "PreferWaitForChange" },
   });
 

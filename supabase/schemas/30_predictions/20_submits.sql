@@ -195,7 +195,7 @@ comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no o
 -- `for update`: a submit that is being answered meanwhile is looked at again, and keeps its run.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
-returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin
   perform keyframe_private.end_submit(s.id,
     case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
@@ -204,5 +204,8 @@ begin
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     for update) s;
   perform keyframe_private.finish_work(keyframe_private.held_work(work_id, lease_token));
+  return exists (
+    select from keyframe_private.provider_submits u
+    where u.prediction_id = record_search_ended.prediction_id and u.attempt = last_attempt + 1 and u.is_unanswered);
 end $$;
-comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit.';
+comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';

@@ -82,7 +82,8 @@ begin
 end $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked, with what becomes of their work; returns which.';
 
--- The endpoints with what is sent to them, in order, of at most max_bytes. What has ended, or is leased twice, is dropped.
+-- The endpoints with what is sent to them, in order, of at most max_bytes: owners with less of it come first, so large bodies of one keep
+-- back no other's. What has ended, or is leased twice, is dropped.
 create function keyframe_private.describe_deliveries(leased keyframe_private.work[], worker uuid, max_bytes integer, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off as $$
@@ -97,7 +98,7 @@ begin
     perform keyframe_private.resume_deliveries(held);
   end loop;
   with pending as materialized (
-    select l.id as work_id, l.lane, l.place, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
+    select l.id as work_id, l.owner_id, l.lane, l.place, d.id, d.attempts, d.event_id, d.next_attempt_at <= at as is_due
     from unnest(leased) with ordinality l (id, queue, kind, subject, submit_id, owner_id, lane, resource, state, due_at, worker, lease_token,
       failures, last_error, place)
     join keyframe.webhook_deliveries d on d.id = l.subject and d.status = 'pending'
@@ -105,12 +106,14 @@ begin
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
-    select p.*, v.body, sum(octet_length(v.body)) over (order by p.place rows unbounded preceding) as bytes
+    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.place rows unbounded preceding) as bytes_of_owner
     from pending p
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
     where p.is_due
+  ), counted as (
+    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.place rows unbounded preceding) as bytes from due d
   ), fitting as (
-    select d.* from due d where d.bytes <= max_bytes or d.bytes = octet_length(d.body) -- one in any case
+    select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
   ), by_endpoint as (
     select f.lane, jsonb_build_object(
       'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,

@@ -67,6 +67,19 @@ test("an owner has left less than a tenth of a bucket for ten seconds → health
   expect(await named()).toEqual([]); // a new burst
 });
 
+test("an owner waits for more at once than may be, for ten seconds → health names them", async () => {
+  const look = () =>
+    db.as(
+      { role: "authenticated", sub: world.owner },
+      (sql) => sql`
+      select keyframe.read_prediction(${world.project}, 'video', waiting => true)`,
+    );
+  for (let i = 0; i < 3; i++) expect(await codeOf(look())).toBe("not_found");
+  await pass("11 seconds");
+  const [row] = await db.sql`select keyframe_worker.service_figures() -> 'limitedOwners' as owners`;
+  expect(row?.owners).toMatchObject([{ ownerId: world.owner, routeClass: "wait" }]);
+});
+
 test("one who uses a bucket of one token now and then, and one whose clock was set back → named from when it was used up", async () => {
   await db.sql`update keyframe_private.rate_limits set capacity = 1, per_second = 0.01 where route_class = 'upload'`;
   const named = async () =>

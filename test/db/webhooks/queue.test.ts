@@ -70,6 +70,16 @@ describe("what a claim brings", () => {
     expect(parts).toEqual([ids.slice(0, 2), ids.slice(2, 3), ids.slice(3)]);
   });
 
+  test("others' large bodies exceed max_bytes → a later owner's small one comes with the same call, and each endpoint's in order", async () => {
+    const large = [];
+    for (let i = 0; i < 2; i++)
+      large.push(await seedDeliveries(db.sql, await addEndpoint(db.sql, await db.addUser()), 6));
+    await db.sql`update keyframe.webhook_events set payload = jsonb_build_object('data', repeat('x', 10000))`;
+    const small = await seedDeliveries(db.sql, await addEndpoint(db.sql, await db.addUser()), 1);
+    const { deliveries } = await exchange(db.sql, { maxBytes: 45_000 });
+    expect(idsOf(deliveries).toSorted()).toEqual([...large.flatMap((ids) => ids.slice(0, 2)), ...small].toSorted());
+  });
+
   test("a delivery that is added after the claim began → not due for it yet; the next one brings it", async () => {
     const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1, { next_attempt_at: new Date() });
     expect((await exchange(db.sql, { at: fromNow(-0.5) })).deliveries).toEqual([]);

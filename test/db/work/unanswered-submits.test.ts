@@ -118,6 +118,18 @@ test("its run is found before the next submit → that of the first attempt; the
   ]);
 });
 
+test("the run that is found has failed, and this answer is lost → the second submit is not sent; without a run it is", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
+  const found = { id, run: "run-found", attempt: 1, foundBy: "name", attemptWithoutRun: 2 } as const;
+  const failed = { ...found, status: "failed", failure: "interrupted" } as const;
+  expect([await providerSays(db.sql, failed), await providerSays(db.sql, failed)]).toEqual(["recorded", "given_up"]);
+  expect(await endSearch(db.sql, id, 1, false)).toBe(false);
+  const other = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ id: other.id, attempt: 2, search_attempt: 1 }]);
+  expect(await endSearch(db.sql, other.id, 1, false)).toBe(true);
+});
+
 const prune = () =>
   db.sql.begin(async (sql) => {
     await sql`set local lock_timeout = '1s'`; // what waits for anybody fails

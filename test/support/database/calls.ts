@@ -199,7 +199,7 @@ export async function submitsOf(sql: AnySql, id: string): Promise<Row[]> {
 
 /** The search for the runs of a submit has ended. `lease`: of the search that this was; without one it was part of a submit. */
 export async function endSearch(sql: AnySql, id: string, attempt = 1, isUnproven = true, lease: string | null = null) {
-  await callWorker(sql, "record_search_ended", {
+  return await callWorker(sql, "record_search_ended", {
     ...{ prediction_id: id, first_attempt: attempt, last_attempt: attempt, is_unproven: isUnproven },
     ...(lease && (await leaseOf(sql, id, lease))),
   });

@@ -33,10 +33,14 @@ export function sessionToken(
 }
 
 type Clock = Pick<Parameters<typeof createApi>[1], "now" | "elapsed" | "sleep">;
-/** Stands at NOW; a test that waits brings a clock of its own. */
+let elapsed = 0;
+/** Stands at NOW; a test that waits brings a clock of its own. Any two requests are a minute apart: a refusal is over by the next one. */
 const stoppedClock: Clock = {
   now: () => NOW,
-  elapsed: () => 0,
+  elapsed: () => {
+    elapsed += 60_000;
+    return elapsed;
+  },
   sleep: () => Promise.reject(new Error("Nothing waits here.")),
 };
 type Options = { timeoutMs?: number; clock?: Clock };

@@ -477,8 +477,11 @@ test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and t
   ]);
 });
 
-test("GET /api/health?deep=1 while an owner uses a rate up and an app has a trigger → 200 ok, and two notices with what to do", async () => {
-  const limitedOwners = [{ ownerId: OWNER, routeClass: "generate", seconds: 14.2 }];
+test("GET /api/health?deep=1 while an owner uses a rate up and an app has a trigger → 200 ok, and notices with what to do", async () => {
+  const limitedOwners = [
+    { ownerId: OWNER, routeClass: "generate", seconds: 14.2 },
+    { ownerId: OWNER, routeClass: "wait", seconds: 11 },
+  ];
   const answer = figures({ limitedOwners, appTriggers: ["app_skip on keyframe.predictions"] });
   const api = await startApi(({ path }) =>
     Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema: SCHEMA_VERSION } : answer),
@@ -490,8 +493,9 @@ test("GET /api/health?deep=1 while an owner uses a rate up and an app has a trig
     problems: [],
     notices: [
       expect.stringMatching(
-        /^Owner 7d3f1c52-\S+ has used up the rate of generate requests for 14 s: .*route_class = 'generate'.*ban the account/,
+        /^Owner 7d3f1c52-\S+ has used up the rate of generate requests for 14 s: what exceeds it is refused.*route_class = 'generate'.*ban the account/,
       ),
+      expect.stringMatching(/of wait requests for 11 s: what exceeds it is looked at less often/),
       expect.stringMatching(
         /^Triggers that are not Keyframe's .*: app_skip on keyframe\.predictions\. .*drop them first\.$/,
       ),

@@ -68,6 +68,36 @@ test("the database refuses for the owner's other calls → asked again after 50 
   expect([refusals, pauses]).toEqual([0, [50, 100, 200, 400, 800]]);
 });
 
+test("the owner's rate is used up → until a token is back this function's calls are refused here, and no others", async () => {
+  // A token each 50 ms, and each 1,000 s: then the database is asked again after a second, for an administrator may have raised the limit.
+  const rates = { read_film: { limit: 1200, window_seconds: 60 }, list_films: { limit: 3, window_seconds: 3000 } };
+  const asked: string[] = [];
+  const platform: typeof fetch = async (input) => {
+    const name = new URL(String(input)).pathname.split("/").at(-1) ?? "";
+    asked.push(name);
+    const hint = JSON.stringify({ policy: "read", wait_seconds: 7, ...rates[name as keyof typeof rates] });
+    return Response.json({ code: "KEYFR", message: "rate_limited", details: "Too many.", hint }, { status: 400 });
+  };
+  let at = 0;
+  const database = createDatabase(createPlatformClient(URL_OF_PROJECT, "sb_publishable_x", platform), {
+    elapsed: () => at,
+  });
+  const reach = async (name: keyof typeof rates, args = {}, ownerId: string | null = "anna") => {
+    const call = database.read(name, args, { ownerId, token: "token-a" }, z.string());
+    await expect(call).rejects.toMatchObject({ code: "rate_limited", extra: { headers: { "Retry-After": "7" } } });
+    return asked.splice(0).length > 0;
+  };
+  expect([await reach("read_film"), await reach("read_film")]).toEqual([true, false]);
+  expect([await reach("list_films"), await reach("list_films")]).toEqual([true, false]);
+  for (const others of [{ waiting: true }, { idempotency_key: "k" }])
+    expect(await reach("read_film", others)).toBe(true);
+  for (const owner of ["berta", null, null]) expect(await reach("read_film", {}, owner)).toBe(true);
+  at = 51;
+  expect([await reach("read_film"), await reach("list_films")]).toEqual([true, false]);
+  at = 1_001;
+  expect(await reach("list_films")).toBe(true);
+});
+
 describe("connections to the platform", async () => {
   let refuses = false;
   const api = await startApi((request) => {

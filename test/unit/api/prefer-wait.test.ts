@@ -83,12 +83,11 @@ const statusOf = async (response: Response) => (await response.json()).data.stat
 const refusal = (code: string, hint = "") =>
   Response.json({ code: "KEYFR", message: code, details: "A sentence.", hint }, { status: 400 });
 
+const refusedForItsRate = () =>
+  refusal("rate_limited", JSON.stringify({ policy: "read", limit: 100, window_seconds: 5, wait_seconds: 1 }));
+
 /** What may come to pass during a wait, and ends it without failing the request. */
 const ENDS_THE_WAIT: [string, () => Response][] = [
-  [
-    "the rate of reads is used up",
-    () => refusal("rate_limited", JSON.stringify({ policy: "read", limit: 100, window_seconds: 5, wait_seconds: 1 })),
-  ],
   ["the database is away", () => Response.json({ code: "PGRST000" }, { status: 503 })],
   ["the session runs out", () => Response.json({ code: "PGRST301", message: "JWT expired" }, { status: 401 })],
 ];
@@ -192,6 +191,14 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(JSON.parse(api.log.at(-1) ?? "")).toMatchObject({ level: "info", status: 200 });
   });
 
+  test("looks are refused for their rate → each next one comes a second later, and the wait goes on", async () => {
+    rowAt = (elapsed) => predictionRow(elapsed < 3000 ? running : succeededFields);
+    readFails = (nth) => (nth === 2 || nth === 3 ? refusedForItsRate() : undefined);
+    const response = await read({ prefer: "wait=25" });
+    expect([response.status, await statusOf(response)]).toEqual([200, "succeeded"]);
+    expect(clock.pauses).toEqual([200, 1000, 1000, 1000]);
+  });
+
   test.each<[string, () => Response, number, string]>([
     ["the project is deleted", () => refusal("not_found"), 404, "not_found"],
     ["it has another shape", () => Response.json({ prediction: {} }), 500, "internal"],
@@ -222,7 +229,7 @@ describe("a status read with Prefer: wait, and during the wait", () => {
 });
 
 test("the first read is refused for its rate → 429 at once, however long the caller would wait", async () => {
-  readFails = ENDS_THE_WAIT[0]?.[1] ?? (() => undefined);
+  readFails = refusedForItsRate;
   const response = await read({ prefer: "wait=25" });
   expect([response.status, reads, clock.pauses]).toEqual([429, 1, []]);
 });

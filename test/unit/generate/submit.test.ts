@@ -193,6 +193,13 @@ test.each(["unknown", "unproven", "given_up"] as const)(
   },
 );
 
+test("the run that was found has ended this submit, by a call whose answer was lost → no second run is made", async () => {
+  await run();
+  const database: Partial<Database> = { recordState: async () => "given_up", recordSearchEnded: async () => false };
+  expect((await again({}, { database })).calls.map(([name]) => name)).toEqual(["recordState", "recordSearchEnded"]);
+  expect(await runsAtProvider()).toHaveLength(1);
+});
+
 test("another's prompt that is an address which names this prediction → proves nothing", async () => {
   await run({ id: OTHER, input: { prompt: `${PUBLIC}/?prediction=${kit.PREDICTION}` } });
   expect((await again()).calls.map(([name]) => name)).toEqual(["recordSearchEnded", "recordState"]);

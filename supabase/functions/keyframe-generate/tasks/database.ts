@@ -52,16 +52,19 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     async recordFilesRemoved(task: Work, refused: StoredFile[]): Promise<void> {
       await call("record_files_removed", { ...lease(task), refused });
     },
-    /** Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `work`: the search that has ended. */
+    /**
+     * Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `work`: the search that has ended. Returns whether
+     * the submit after the last is still to be sent.
+     */
     async recordSearchEnded(
       prediction_id: string,
       first_attempt: number,
       last_attempt: number,
       is_unproven: boolean,
       work: Work | null,
-    ): Promise<void> {
+    ): Promise<boolean> {
       const ended = { prediction_id, first_attempt, last_attempt, is_unproven };
-      await call("record_search_ended", { ...ended, ...(work && lease(work)) });
+      return z.boolean().parse(await call("record_search_ended", { ...ended, ...(work && lease(work)) }));
     },
     async expire(task: Work): Promise<void> {
       await callOnce("expire_prediction", lease(task));

@@ -25,7 +25,7 @@ export async function submit(leased: Work, deps: Deps, signal: AbortSignal): Pro
   let run: ProviderPrediction;
   try {
     const input = await prepare(task, deps, signal);
-    if (input === "found") return;
+    if (input === "not needed") return;
     isSent = true;
     run = await create(task, input, deps, signal);
   } catch (error) {
@@ -36,12 +36,15 @@ export async function submit(leased: Work, deps: Deps, signal: AbortSignal): Pro
   await recordCreated(task, run, deps);
 }
 
-/** The input for the provider, or that the run of an earlier submit has been found. */
+/** The input for the provider; not needed: the run of an earlier submit has been found. */
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
   const { found, unproven } = await recordOrphans(task, deps, signal, 1);
-  if (found > 0) return "found" as const;
-  if (task.search_attempt !== null)
-    await deps.database.recordSearchEnded(task.id, task.search_attempt, task.attempt - 1, unproven > 0, null);
+  if (found > 0) return "not needed" as const;
+  if (task.search_attempt !== null) {
+    const last = task.attempt - 1;
+    const isOpen = await deps.database.recordSearchEnded(task.id, task.search_attempt, last, unproven > 0, null);
+    if (!isOpen) return "not needed" as const;
+  }
   const images = await Promise.all(
     task.images.map(async ({ role, bucket, name }) => {
       if (name === null) throw new ImageDeleted();

@@ -1,0 +1,48 @@
+import type { RefusedOwner } from "../runbook/problems.ts";
+import type { HoldClock } from "./hold-answer.ts";
+
+/** Refusals of one owner that are no further apart are one demand. */
+const GAP_MS = 2_000;
+const HOLD_MS = 1_000;
+/** More of one owner are answered at once: each that is held has a connection to this function. */
+const MAX_HELD_PER_OWNER = 64;
+const NAMED_AFTER_MS = 10_000;
+const MAX_NAMED = 3;
+const MAX_OWNERS = 1_000;
+
+/** Of this process: the owners whose requests are refused (rate_limited). */
+export type Refusals = {
+  /** Holds an answer for a second, but for the first: who asks again at once, in many loops, then costs others little. */
+  hold(ownerId: string, signal: AbortSignal): Promise<void>;
+  /** Who has been refused without a pause for ten seconds, the longest first, at most three. */
+  named(): RefusedOwner[];
+};
+
+export function createRefusals({ elapsed, sleep }: HoldClock): Refusals {
+  const owners = new Map<string, { since: number; last: number; held: number }>(); // the latest last
+  return {
+    async hold(ownerId, signal) {
+      const now = elapsed();
+      const known = owners.get(ownerId) ?? { since: now, last: Number.NEGATIVE_INFINITY, held: 0 };
+      const isFirst = now - known.last > GAP_MS;
+      if (isFirst) known.since = now;
+      known.last = now;
+      owners.delete(ownerId);
+      const [oldest] = owners.keys();
+      if (owners.size >= MAX_OWNERS && oldest !== undefined) owners.delete(oldest);
+      owners.set(ownerId, known);
+      if (isFirst || known.held >= MAX_HELD_PER_OWNER) return;
+      known.held += 1;
+      await sleep(HOLD_MS, signal);
+      known.held -= 1;
+    },
+    named() {
+      const now = elapsed();
+      return [...owners]
+        .filter(([, { since, last }]) => now - last <= GAP_MS && now - since >= NAMED_AFTER_MS)
+        .map(([ownerId, { since }]) => ({ ownerId, seconds: (now - since) / 1000 }))
+        .toSorted((a, b) => b.seconds - a.seconds)
+        .slice(0, MAX_NAMED);
+    },
+  };
+}
