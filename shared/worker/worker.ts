@@ -92,7 +92,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
       // 2. Ends the heartbeat, so that new work kicks again. A second claim finds what was being committed without a kick.
       await claimAndStart(0, 0);
       if (!isClaiming()) await pause(clock.now() + limits.claimEveryMs);
-      if (!isClaiming()) await claimAndStart(0, 0);
+      if (!isClaiming() && !kicked) await claimAndStart(0, 0);
     } while (isClaiming());
     // 3. Records results until all work has ended. Each call renews leases. A kick begins another run beside that work.
     while (!kicked && isBusy()) {

@@ -62,46 +62,62 @@ comment on function keyframe_private.has_due_work is 'Whether a claim might get 
 -- A lane of a walk, and how much of it may be leased.
 create type keyframe_private.lane_share as (resource text, lane uuid, most integer);
 
--- From the lane after the cursor on, once around: one probe of the index for each lane, and for each resource that is full.
+-- From resource to resource behind the cursor, once around, and in each from the lane behind the cursor on, once around: one probe of the
+-- index for each lane, and for each resource that is full. The next claim begins behind the resource and the lane that this one reached.
 create function keyframe_private.walk_lanes(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint,
-  inout cursor_resource text, inout cursor_lane uuid, out lanes keyframe_private.lane_share[], out is_cut boolean)
+  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_work jsonb, open_count bigint, cursor_lane uuid,
+  inout cursor_resource text, out lanes keyframe_private.lane_share[], out is_cut boolean)
 language plpgsql volatile set search_path = '' as $$
 declare
   places constant integer := keyframe_private.places_of(wanted_queue);
   most_of_one constant numeric := keyframe_private.most_of_one(places, open_count);
   first_resource constant text := cursor_resource;
-  first_lane constant uuid := cursor_lane;
   has_wrapped boolean := false;
   next_resource text collate "C";
   next_lane uuid;
+  is_behind_cursor boolean;
   most integer;
+  probes integer := 0;
+  changed integer := 0;
 begin
   lanes := '{}';
-  is_cut := true;
-  for probe in 1 .. 4 * max_lanes loop
-    select w.resource, w.lane into next_resource, next_lane from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'ready' and (w.resource, w.lane) > (cursor_resource, cursor_lane)
-    order by w.resource, w.lane limit 1;
-    if has_wrapped and (not found or (next_resource, next_lane) > (first_resource, first_lane)) then
-      is_cut := false;
-      return;
-    elsif not found then
+  is_cut := false;
+  loop
+    select w.resource into next_resource from keyframe_private.work w
+    where w.queue = wanted_queue and w.state = 'ready' and w.resource > cursor_resource order by w.resource limit 1;
+    if not found and not has_wrapped then
       has_wrapped := true;
       cursor_resource := '';
-      cursor_lane := '00000000-0000-0000-0000-000000000000';
-    elsif coalesce((open_work ->> next_resource)::bigint, 0) >= most_of_one then
-      cursor_resource := next_resource;
-      cursor_lane := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-    else
-      cursor_resource := next_resource;
-      cursor_lane := next_lane;
+      continue;
+    elsif not found or has_wrapped and next_resource > first_resource then
+      return;
+    end if;
+    cursor_resource := next_resource;
+    continue when coalesce((open_work ->> next_resource)::bigint, 0) >= most_of_one;
+    next_lane := cursor_lane;
+    is_behind_cursor := true;
+    loop
+      select w.lane into next_lane from keyframe_private.work w
+      where w.queue = wanted_queue and w.state = 'ready' and (w.resource, w.lane) > (next_resource, next_lane) and w.resource <= next_resource
+      order by w.resource, w.lane limit 1;
+      if not found and is_behind_cursor then
+        is_behind_cursor := false;
+        next_lane := '00000000-0000-0000-0000-000000000000';
+        continue;
+      end if;
+      exit when not found or not is_behind_cursor and next_lane > cursor_lane;
+      probes := probes + 1;
       most := case wanted_queue when 'deliver' then keyframe_private.open_lane(next_lane, next_resource, for_worker) else places end;
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
-        exit when cardinality(lanes) = max_lanes;
+      elsif most < 0 then
+        changed := changed + 1;
       end if;
-    end if;
+      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or changed = 5 then
+        is_cut := true;
+        return;
+      end if;
+    end loop;
   end loop;
 end $$;
 comment on function keyframe_private.walk_lanes is 'The lanes with ready work whose turn it is, without those of full resources. is_cut: there are more.';
@@ -135,8 +151,8 @@ begin
   if open_count >= places then
     return;
   end if;
-  select w.cursor_resource, w.cursor_lane, w.lanes, w.is_cut into cursor_resource, cursor_lane, lanes, is_cut
-  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_resource, cursor_lane) w;
+  select w.cursor_resource, w.lanes, w.is_cut into cursor_resource, lanes, is_cut
+  from keyframe_private.walk_lanes(wanted_queue, for_worker, least(max_rows, 100), by_resource, open_count, cursor_lane, cursor_resource) w;
   if cardinality(lanes) = 0 then
     return;
   end if;
@@ -167,6 +183,7 @@ begin
     returning w.*
   )
   select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
+  cursor_lane := coalesce(leased[cardinality(leased)].lane, cursor_lane);
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 

@@ -6,7 +6,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit_work.due_at, (
     select s.id from keyframe_private.provider_submits s
-    where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null), add_submit_work.failures, reason);
+    where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
 comment on function keyframe_private.add_submit_work is 'Adds the work to send the submit of an admitted prediction that waits.';
 

@@ -43,7 +43,7 @@ end $$;
 create function keyframe_private.resume_deliveries(held keyframe_private.work)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
-  most constant integer := 500; -- of each endpoint in one claim
+  most constant integer := 100; -- of each endpoint in one claim
   last keyframe.webhook_deliveries;
   part uuid[];
 begin
@@ -106,11 +106,11 @@ begin
     else
       update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
     end if;
-    return 0;
+    return -1; -- a claim does this for a few lanes
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   return case when receiver.failing_since is not null then 1
       when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; -1: none, because its work was dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
