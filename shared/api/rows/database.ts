@@ -68,9 +68,10 @@ export function createDatabase(
         if (error) throw databaseError(name, { status, ...error });
         return data as unknown; // the client's types say any
       };
+      const { idempotency_key, waiting } = args;
       // With an Idempotency-Key it can be a repetition, which takes its token from another class. Without an owner the bucket is a link's.
-      const isRemembered = ownerId !== null && args["idempotency_key"] === undefined;
-      const key = `${ownerId} ${name} ${args["waiting"] === true}`;
+      const isRemembered = ownerId !== null && idempotency_key === undefined;
+      const key = `${ownerId} ${name} ${waiting === true}`;
       const data = await takeTurn(ownerId, async () => {
         const refused = isRemembered ? refusals.get(key) : undefined;
         if (refused) throw refused.error;
