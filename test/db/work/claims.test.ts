@@ -1,8 +1,9 @@
+import postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { setSettings } from "../../support/database/settings.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { begin, claim, claimOnly, makeDue, readRow, workOf } from "../../support/database/calls.ts";
+import { begin, claim, claimOnly, makeDue, readRow, type Task, workOf } from "../../support/database/calls.ts";
 import { addWorld, useWorld, type Row, seedCopies, seedPrediction } from "../../support/database/predictions.ts";
 
 const db = useDatabase();
@@ -14,6 +15,17 @@ beforeEach(async () => {
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const unclaimed = (columns: Row = {}) => ({ columns: { attempt: 0, lease_token: null, ...columns } });
 
+/** All are one owner's: like a worker, it begins again when another held the owner's row for too long. */
+async function beginPatiently(sql: Parameters<typeof begin>[0], task: Task): Promise<Task | null> {
+  for (;;) {
+    try {
+      return await begin(sql, task);
+    } catch (error) {
+      if (!(error instanceof postgres.PostgresError && error.code === "55P03")) throw error;
+    }
+  }
+}
+
 test("20 claims at once over 200 due predictions → never hand out one twice, and hand out all", async () => {
   const { id } = await seedPrediction(db.sql, world, unclaimed());
   await seedCopies(db.sql, id, 199);
@@ -23,9 +35,9 @@ test("20 claims at once over 200 due predictions → never hand out one twice, a
     const got: string[] = [];
     try {
       for (;;) {
-        const tasks = await claim(connection, 3, 60, 0, 0, worker);
+        const tasks = await claimOnly(connection, 3, 60, 0, 0, worker);
         if (tasks.length === 0) return got;
-        got.push(...tasks.map((task) => task.id));
+        for (const task of tasks) if (await beginPatiently(connection, task)) got.push(task.id);
       }
     } finally {
       connection.release();

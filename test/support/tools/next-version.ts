@@ -110,8 +110,8 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
   );
   await edit(
     `${functions}/keyframe-generate/tasks/claim.ts`,
-    "poll_seconds: pollSeconds }",
-    "poll_seconds: pollSeconds, calm: true }",
+    "poll_seconds: pollSeconds,\n",
+    "poll_seconds: pollSeconds,\n        calm: true,\n",
   );
   return next;
 }
