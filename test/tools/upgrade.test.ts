@@ -93,7 +93,7 @@ async function startWith(folder: string): Promise<void> {
 const letLeasesRunOut = () =>
   query(
     (sql) =>
-      sql`update keyframe.predictions set next_attempt_at = now() - interval '1 second' where lease_token is not null`,
+      sql`update keyframe_private.work set due_at = now() - interval '1 second' where state = 'leased' and queue <> 'deliver'`,
   );
 
 async function pointTo(folder: string): Promise<void> {
