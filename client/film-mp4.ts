@@ -37,6 +37,7 @@ const cannotJoin = (reason: string) =>
  * long as its pictures: its sound is cut or filled with silence.
  */
 export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sink): Promise<void> {
+  const inputs: media.Input[] = [];
   const shots: Track[] = [];
   const pause = pauses(signal);
   let length = 0;
@@ -52,7 +53,11 @@ export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sin
   try {
     for (const [at, { file, title }] of files.entries()) {
       await pause();
-      shots.push(await readShot(file, nameShot(at, title)));
+      const name = nameShot(at, title);
+      const opened = await openVideo(file);
+      if (opened === null) throw cannotJoin(`${name}, is not a video that it can read`);
+      inputs.push(opened.input);
+      shots.push(await readShot(opened, name));
     }
     const video = await videoWriter(shots, pause);
     const sound = await soundWriter(shots, pause);
@@ -72,7 +77,7 @@ export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sin
     await output.cancel().catch(() => undefined); // it rejects when the file has failed: the error says why
     throw error;
   } finally {
-    for (const { input } of shots) input.dispose();
+    for (const input of inputs) input.dispose();
   }
 }
 
@@ -101,9 +106,7 @@ const nextTask = () =>
     port2.postMessage(null);
   });
 
-async function readShot(file: Blob, name: string): Promise<Track> {
-  const opened = await openVideo(file);
-  if (opened === null) throw cannotJoin(`${name}, is not a video that it can read`);
+async function readShot(opened: OpenVideo, name: string): Promise<Track> {
   const { video, seconds } = opened;
   const first = await video.getFirstTimestamp();
   const start = Math.max(0, first);

@@ -84,7 +84,13 @@ async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Bl
       throw new FilmError("too_large", message);
     }
     const parts: Blob[] = [];
-    await write(shots, { write: (chunk) => writePart(parts, chunk), onShot, signal });
+    let length = 0;
+    const writeChunk: Sink["write"] = (chunk) => {
+      if (chunk.position === length) parts.push(new Blob([chunk.data]));
+      else overwrite(parts, chunk);
+      length = Math.max(length, chunk.position + chunk.data.length);
+    };
+    await write(shots, { write: writeChunk, onShot, signal });
     return new Blob(parts, { type: TYPES[doing] });
   }
   const opened = await file.createWritable();
@@ -99,8 +105,8 @@ async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Bl
   return await file.getFile();
 }
 
-/** Appends it, or writes over what is there. Blobs: a browser keeps those that are many on its disk. */
-function writePart(parts: Blob[], { data, position }: Parameters<Sink["write"]>[0]): void {
+/** Writes over bytes that are there, all in one part. Blobs: a browser keeps those that are many on its disk. */
+function overwrite(parts: Blob[], { data, position }: Parameters<Sink["write"]>[0]): void {
   let [at, begin] = [0, 0];
   for (let part = parts[at]; part && begin + part.size <= position; part = parts[at]) {
     begin += part.size;
@@ -108,6 +114,6 @@ function writePart(parts: Blob[], { data, position }: Parameters<Sink["write"]>[
   }
   const part = parts[at];
   const from = position - begin;
-  if (part === undefined) parts.push(new Blob([data]));
-  else parts[at] = new Blob([part.slice(0, from), data, part.slice(from + data.length)]);
+  if (part === undefined) throw new RangeError("Nothing is there to write over.");
+  parts[at] = new Blob([part.slice(0, from), data, part.slice(from + data.length)]);
 }
