@@ -13,7 +13,7 @@ export const internal = (cause: unknown): ApiError =>
 export const unavailable = (cause: unknown): ApiError =>
   new ApiError(
     "unavailable",
-    "The service cannot be reached at the moment. Wait the seconds named in Retry-After, then try again.",
+    "The service cannot be reached at the moment. Wait for the time in Retry-After, then try again.",
     { cause, headers: retryAfterJitter() },
   );
 

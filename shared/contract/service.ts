@@ -8,7 +8,10 @@ const age = (description: string) => seconds.meta({ description: `${description}
 
 const cronJob = z.object({
   scheduled: z.boolean().meta({ description: "Whether pg_cron has an entry of the job that runs here." }),
-  obstacle: z.string().nullable().meta({ description: "Why an entry of the job does not run here; null: none is so." }),
+  obstacle: z
+    .string()
+    .nullable()
+    .meta({ description: "Why an entry of the job does not run here; null: every entry runs here, or there is none." }),
   lastRunSeconds: age("Time since the job's last start; null: not recently."),
   lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
   failures: count("Runs of the job that failed in the last five minutes."),
@@ -142,7 +145,7 @@ const parts = {
     sending: count("Leased by the worker: being sent, or next."),
     pending: count("Not ended: due, being sent, or to be retried."),
     paused: count("Waiting until their endpoint is enabled."),
-    oldestDueSeconds: age("How long the oldest of these has been due."),
+    oldestDueSeconds: age("How long the oldest due delivery that is not leased yet has been due."),
     failingEndpoints: count("Enabled endpoints without a success since their first failure."),
     oldestFailingSeconds: age(
       "How long the endpoint that failed first has been failing; after webhook_disable_after it is disabled.",

@@ -227,6 +227,6 @@ const late = (sentence: string): ApiError =>
 const crowdedOut = (): ApiError =>
   new ApiError(
     "unavailable",
-    "Too many bodies are being received, and this one stalled. Wait the seconds named in Retry-After, then send it again.",
+    "Too many bodies are being received, and this one stalled. Wait for the time in Retry-After, then send it again.",
     { headers: retryAfterJitter() },
   );

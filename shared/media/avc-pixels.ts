@@ -1,7 +1,7 @@
 /** The shapes of pixels, width and height, by their number in ITU-T H.264, table E-1. */
 const SHAPES = "1:1 12:11 10:11 16:11 40:33 24:11 20:11 32:11 80:33 18:11 15:11 64:33 160:99 4:3 3:2 2:1".split(" ");
 const OWN_SHAPE = 255;
-/** Profiles whose header has fields for colours. */
+/** Profiles whose header has fields for colors. */
 const WITH_COLORS = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
 /**

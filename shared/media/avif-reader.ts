@@ -1,4 +1,4 @@
-import { type Box, find, part, readBoxes } from "./boxes.ts";
+import { type Box, type Budget, find, part, readBoxes } from "./boxes.ts";
 import type { Size } from "./media.ts";
 
 /** An image has a few dozen. */
@@ -28,7 +28,7 @@ export function readAvifSize(bytes: Uint8Array): Size | null {
 const PICTURES = 0x70696374;
 
 /** Of an image, or of one that is made of others (ISO/IEC 23008-12): a grid has its own size. */
-function readPrimaryItem(meta: Box[], budget: { boxes: number }): Size | null {
+function readPrimaryItem(meta: Box[], budget: Budget): Size | null {
   const primary = find(meta, "pitm");
   if (!primary || primary.byteLength < 8 - 2 * Number(primary.getUint8(0) === 0)) return null;
   const id = primary.getUint8(0) === 0 ? primary.getUint16(4) : primary.getUint32(4);

@@ -52,7 +52,7 @@ export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; t
   return {
     add(part) {
       const end = length + part.byteLength;
-      if (end > maxBytes) throw new RangeError("More was collected than may be.");
+      if (end > maxBytes) throw new RangeError("More than maxBytes was collected.");
       if (end > bytes.byteLength) {
         const larger = new Uint8Array(Math.min(maxBytes, Math.max(end, 2 * bytes.byteLength)));
         larger.set(bytes.subarray(0, length));

@@ -65,7 +65,7 @@ const whyNone = ({ details, message }: { details: string; message: string }): st
  */
 const wasAway = ({ status, code }: DatabaseError): boolean =>
   status === null ? /^(|08...|57P0.)$/.test(code) : status >= 502 || (code === "" && (status === 0 || status === 400));
-/** Together 5.75 s: PostgREST restarts in 2 to 5 s. */
+/** The pauses are 5.75 s together: PostgREST restarts in 2 to 5 s. */
 const AWAY = { minDelayMs: 250, maxDelayMs: 2_000, maxAttempts: 6 };
 
 /** The call changed nothing: another transaction has the lock (lock_timeout) or conflicted with it. */
@@ -73,7 +73,7 @@ const CONFLICT = /^(55P03|40001|40P01)$/;
 const BACKOFF: Backoff = { minDelayMs: 250, maxDelayMs: 4_000 };
 
 /**
- * Retries the calls of a task until its signal aborts: for six seconds while the database is away, and for as long as another transaction
+ * Retries the calls of a task until its signal aborts: up to six times while the database is away, and for as long as another transaction
  * conflicts with them, which may stay open. A result that is not recorded costs a lease, or a second provider run. Each attempt that
  * conflicts holds a connection for 100 ms. Only `maxLong` calls at a time are retried for longer than four seconds, so that tasks that wait
  * for one owner's rows leave connections to other owners' tasks. A call that was carried out although its answer was lost finds that its

@@ -44,7 +44,7 @@ test("GET with Prefer: wait=20 → held, and answered as soon as the status chan
   expect(seconds).toBeLessThan(20);
 });
 
-test("as many waits of one user as may be → a further one is held for its time, and answered with the state", async () => {
+test("the most waits that one user may have → a further one is held for its time, and answered with the state", async () => {
   const projectId = await user.createProject();
   const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
   await sql`

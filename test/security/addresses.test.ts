@@ -256,7 +256,7 @@ test.each([
 test("the running stack's api → a webhook at its own gateway or simulator, it is the owner's receiver and gets no key of ours", async () => {
   const { url, simulatorUrl, secretKey, kickSecret, replicateToken } = inject("stack");
   const user = await signUp();
-  for (const target of [`${url}/rest/v1/rpc/claim_predictions`, `${simulatorUrl}/v1/predictions`]) {
+  for (const target of [`${url}/rest/v1/rpc/claim_tasks`, `${simulatorUrl}/v1/predictions`]) {
     const { data } = await user.post("/api/webhooks", { url: target });
     const { webhookId = "" } = (data ?? {}) as { webhookId?: string }; // exactly checked in test/api
     await user.post(`/api/webhooks/${webhookId}/test`, {});

@@ -347,7 +347,7 @@ describe("a later deployment", () => {
   });
 
   test.each(["keyframe", "keyframe_worker", "keyframe_private"])(
-    "the schema %s is lost → named, with a way to begin anew",
+    "the schema %s is lost → named, with a way to start over",
     async (schema) => {
       await scene.sql.unsafe(`drop schema ${schema} cascade`);
       const said = await failureOf(STAGES);

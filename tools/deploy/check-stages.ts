@@ -141,7 +141,7 @@ const repair = (migrations: { version: string }[], status: "applied" | "reverted
 
 const missingSchemas = (missing: string, ours: { version: string }[], project: string) =>
   new DeployError(
-    `The database has lost these schemas of Keyframe: ${missing}. Restore a backup (docs/upgrade.md). To begin anew, without films and their data: remove what is left (docs/deploy.md, "Remove it")${ours.length === 0 ? "" : `, then ${repair(ours, "reverted", project)}`}, then deploy.`,
+    `The database has lost these schemas of Keyframe: ${missing}. Restore a backup (docs/upgrade.md). To start over, without films and their data: remove what is left (docs/deploy.md, "Remove it")${ours.length === 0 ? "" : `, then ${repair(ours, "reverted", project)}`}, then deploy.`,
   );
 
 const disagreement = (what: string) =>

@@ -27,7 +27,7 @@ export const workInvariants = {
       select format('image %s of the account %s, which is deleted', name, user_metadata ->> 'ownerId') from storage.objects o
       where bucket_id = 'projects' and not exists (select from auth.users u where u.id::text = o.user_metadata ->> 'ownerId')`,
   },
-  no_lease_is_left: {
+  no_work_is_due: {
     sentence: "no work is leased or due",
     broken: `
       select format('%s of %s is %s since %s: %s', kind, subject, state, due_at, last_error) as broken

@@ -12,7 +12,7 @@ const MAX_OWNERS = 1_000;
 
 /** Of this process: the owners whose requests are refused (rate_limited). */
 export type Refusals = {
-  /** Holds an answer for a second, but for the first: who asks again at once, in many loops, then costs others little. */
+  /** Holds an answer for a second, except the first: a client that repeats at once in many loops then costs others little. */
   hold(ownerId: string, signal: AbortSignal): Promise<void>;
   /** Who has been refused without a pause for ten seconds, the longest first, at most three. */
   named(): RefusedOwner[];

@@ -38,6 +38,6 @@ export function createCallTurns(): CallTurns {
 const tooMany = (): ApiError =>
   new ApiError(
     "rate_limited",
-    `More than ${MAX_WAITING_PER_CALLER} requests of yours wait for an answer. Wait the seconds named in Retry-After, then try again.`,
+    `More than ${MAX_WAITING_PER_CALLER} requests of yours wait for an answer. Wait for the time in Retry-After, then try again.`,
     { headers: { "Retry-After": "1" } },
   );

@@ -7,7 +7,7 @@ const PRESENT_SECONDS = 60;
 const MANY_SLOW_REQUESTS = 10;
 /** Part of a queue's places. One model or host gets at most two fifths of them. */
 const MANY_SLOW_PLACES = 1 / 8;
-/** Each worker takes what has waited longest, so work waits this long only when it is not done, or there is too much of it. */
+/** Lanes take turns, and each gives its oldest work first, so work waits this long only when it is not done, or there is too much of it. */
 const LATE_SECONDS = 30;
 /** Files are removed one batch after another, and nobody waits for them. */
 const LATE_REMOVAL_SECONDS = 3600;

@@ -472,7 +472,7 @@ test("generate claims → its call's time, too, also without room for work", asy
   expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
 });
 
-test("each job → watched; one that does not run here → why, until scheduled again by whoever may", async () => {
+test("each job → watched; one that does not run here → why, until a role that may run it schedules it again", async () => {
   const jobs = async (sql: postgres.Sql | postgres.TransactionSql = db.sql) =>
     (
       await sql<{ jobname: string }[]>`
