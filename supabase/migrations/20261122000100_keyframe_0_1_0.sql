@@ -300,7 +300,7 @@ create table keyframe_private.settings (
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. Of six or more, a process of the function api makes six at once, and its further ones wait (shared/api/rows/call-turns.ts).';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API. A process of the function api makes at most four at once for an owner; the others wait (shared/api/rows/call-turns.ts).';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -503,7 +503,7 @@ begin
     return true;
   end if;
   perform keyframe_private.raise_error('rate_limited',
-    'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
+    'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
 comment on function keyframe_private.take_call is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
@@ -567,7 +567,7 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket starts over. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
 -- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
@@ -615,7 +615,7 @@ begin
     return null;
   elsif bucket.tokens < 0 then
     perform keyframe_private.raise_error('rate_limited',
-      'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
+      'Too many requests of this kind. Wait for the time in Retry-After, then try again.',
       jsonb_build_object(
         'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
         'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
@@ -1607,7 +1607,7 @@ begin
   if not keyframe_private.take_lock('shared call 1', shared.owner_id, waits => false)
     and not keyframe_private.take_lock('shared call 2', shared.owner_id, waits => false) then
     perform keyframe_private.raise_error('rate_limited',
-      'Too many people open links at this moment. Wait the seconds named in Retry-After, then try again.',
+      'Too many people open links at this moment. Wait for the time in Retry-After, then try again.',
       jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
   end if;
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
@@ -1789,7 +1789,7 @@ comment on function keyframe.delete_element is 'Deletes an element of the caller
 -- long it stays open, holds a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
-comment on type keyframe_private.work_queue is 'ask (the provider and the database) and copy (outputs) are of generate; deliver. Each has places of its own.';
+comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
 
 create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
 comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
@@ -1813,11 +1813,11 @@ create table keyframe_private.work (
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
-comment on column keyframe_private.work.queue is 'Which worker does it, and from which places.';
+comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
-comment on column keyframe_private.work.owner_id is 'Whose share of the places it takes: the owner, or a service-wide endpoint.';
+comment on column keyframe_private.work.owner_id is 'Whose share of the capacity it uses: the owner''s, or that of a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.state is 'scheduled, ready or leased.';
@@ -1893,7 +1893,7 @@ comment on function keyframe_private.retry_delay is 'The back-off after so many 
 
 -- supabase/schemas/15_queue/20_leases.sql
 
--- The one claim of both workers: what is due becomes ready, and each lane gets its share of the places that are free.
+-- The one claim of both workers: due work becomes ready, and each lane gets its share of the free capacity.
 
 -- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
@@ -1904,8 +1904,8 @@ begin
 end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
 
--- With many free places it is half of what the others leave of 80 %; when the process is nearly full, up to 4. So what hangs, or an owner with
--- much to do, leaves places to others, and newcomers find a fifth of them.
+-- Half of what the others leave of 80 % of the capacity; when the process is nearly full, up to 4. So work that hangs, or an owner with much
+-- work, leaves capacity to others, and a fifth stays free for newcomers.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
@@ -2052,7 +2052,7 @@ begin
     return;
   end if;
   with candidate as (
-    select r.id, r.owner_id, l.resource, l.place, row_number() over (partition by l.place order by r.id) as turn
+    select r.id, r.owner_id, l.resource, l.lane, l.place, row_number() over (partition by l.place order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, place)
     cross join lateral ( -- as a range: by equal columns and `order by id` Postgres may walk along the primary key, past everybody's rows
       select w.id, w.owner_id from keyframe_private.work w
@@ -2060,7 +2060,7 @@ begin
         and (w.resource, w.lane, w.id) > (l.resource, l.lane, 0) and (w.resource, w.lane) <= (l.resource, l.lane)
       order by w.resource, w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
   ), counted as (
-    select c.id, c.resource, c.owner_id,
+    select c.id, c.resource, c.owner_id, c.lane, c.place,
       row_number() over (order by c.turn, c.place) - 1 as before_all,
       row_number() over (partition by c.resource order by c.turn, c.place) - 1
         + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
@@ -2068,7 +2068,7 @@ begin
         + coalesce((by_owner ->> c.owner_id::text)::bigint, 0) as of_owner
     from candidate c
   ), chosen as (
-    select c.id from counted c
+    select c.id, c.lane, c.place from counted c
     where c.before_all < least(max_rows, places - open_count)
       and greatest(c.of_resource, c.of_owner) < keyframe_private.most_of_one(places, open_count + c.before_all)
   ), taken as (
@@ -2077,8 +2077,9 @@ begin
     where w.id = any (array(select c.id from chosen c))
     returning w.*
   )
-  select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
-  cursor_lane := coalesce(leased[cardinality(leased)].lane, cursor_lane);
+  select coalesce((select array_agg(row(t.*)::keyframe_private.work order by t.id) from taken t), '{}'),
+    coalesce((select c.lane from chosen c order by c.place desc limit 1), cursor_lane)
+  into leased, cursor_lane;
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 
@@ -2887,7 +2888,8 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row, none HOT (each sets the status). Free space keeps five of six row versions on their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
+-- About five updates in the life of a row; those that change the status are not HOT. Free space keeps five of six row versions on their
+-- page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, which the sweep must skip in the indexes of active rows.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
@@ -3868,7 +3870,7 @@ comment on function keyframe_private.changed_elements is 'The elements that a pr
 
 -- supabase/schemas/30_predictions/40_starts.sql
 
--- A start is an insert into predictions, whoever makes it: start_prediction, start_film, the Data API, an administrator. Its triggers do the
+-- A start is an insert into predictions, made by start_prediction, start_film, the Data API or an administrator. Its triggers do the
 -- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
 -- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
@@ -5237,7 +5239,7 @@ begin
 end $$;
 comment on function keyframe_private.add_work_of is 'Adds the work that an active prediction needs in its status.';
 
--- What is not needed any more, the worker finds out: nobody locks or changes it here.
+-- Work that is no longer needed stays until a worker claims it: nothing here locks or changes existing work.
 create function keyframe_private.add_work_of_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6893,7 +6895,7 @@ begin
 end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
--- By the row: for a table of the changed rows Postgres would plan anew each time, which took as long as the event itself.
+-- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6983,7 +6985,7 @@ begin
       where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
       limit case when resource_now is null then 10000 else 1000 end);
     if resource_now is null then
-      -- Asked again: if it was enabled meanwhile, what that added is among these rows.
+      -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
       delete from keyframe_private.work w
       where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
     else
@@ -7598,7 +7600,7 @@ create table keyframe_private.file_removals (
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day. Their work is a row of each owner.';
 comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
 comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
-comment on column keyframe_private.file_removals.owner_id is 'Whose file it was. All f, its default: nobody''s.';
+comment on column keyframe_private.file_removals.owner_id is 'The owner of the file. All-f, the default, means no owner.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);
@@ -8487,7 +8489,10 @@ returns jsonb language sql stable set search_path = '' as $$
     'slowestKickSeconds', (
       select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
       where k.function_name = f.name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null)))
-  from (values ('generate', 132), ('deliver', 440)) f (name, places) left join keyframe_private.worker_heartbeats w on w.function_name = f.name
+  from (values
+      ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
+      ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
+  left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
 comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, what it does.';
 
@@ -8717,7 +8722,7 @@ comment on column keyframe_private.admin_queue.leased_until is 'When its lease e
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
 
--- Reads the counts in webhook_hours, and the index of pending deliveries.
+-- Reads the counts in webhook_hours, and the pending deliveries of each endpoint.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,

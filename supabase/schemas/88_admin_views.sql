@@ -41,7 +41,7 @@ comment on column keyframe_private.admin_queue.leased_until is 'When its lease e
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
 
--- Reads the counts in webhook_hours, and the index of pending deliveries.
+-- Reads the counts in webhook_hours, and the pending deliveries of each endpoint.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,

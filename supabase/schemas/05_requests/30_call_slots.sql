@@ -24,7 +24,7 @@ begin
     return true;
   end if;
   perform keyframe_private.raise_error('rate_limited',
-    'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
+    'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
 comment on function keyframe_private.take_call is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';

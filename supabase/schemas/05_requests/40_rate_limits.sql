@@ -32,7 +32,7 @@ comment on column keyframe_private.rate_buckets.owner_id is 'The user whose buck
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket begins anew. Null: the last request left more.';
+comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket starts over. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
 -- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
@@ -80,7 +80,7 @@ begin
     return null;
   elsif bucket.tokens < 0 then
     perform keyframe_private.raise_error('rate_limited',
-      'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
+      'Too many requests of this kind. Wait for the time in Retry-After, then try again.',
       jsonb_build_object(
         'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
         'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);

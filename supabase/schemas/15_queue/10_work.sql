@@ -2,7 +2,7 @@
 -- long it stays open, holds a row that a claim needs.
 
 create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
-comment on type keyframe_private.work_queue is 'ask (the provider and the database) and copy (outputs) are of generate; deliver. Each has places of its own.';
+comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
 
 create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
 comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
@@ -26,11 +26,11 @@ create table keyframe_private.work (
 -- more than half of an insert, and only our functions write here.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
-comment on column keyframe_private.work.queue is 'Which worker does it, and from which places.';
+comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
 comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
 comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
-comment on column keyframe_private.work.owner_id is 'Whose share of the places it takes: the owner, or a service-wide endpoint.';
+comment on column keyframe_private.work.owner_id is 'Whose share of the capacity it uses: the owner''s, or that of a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
 comment on column keyframe_private.work.resource is 'What it needs that can be slow for many owners: a model, an output''s host and model, a receiver''s host and the endpoint''s standing, otherwise the kind.';
 comment on column keyframe_private.work.state is 'scheduled, ready or leased.';

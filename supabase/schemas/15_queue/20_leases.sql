@@ -1,4 +1,4 @@
--- The one claim of both workers: what is due becomes ready, and each lane gets its share of the places that are free.
+-- The one claim of both workers: due work becomes ready, and each lane gets its share of the free capacity.
 
 -- How many pieces of work a process may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
@@ -9,8 +9,8 @@ begin
 end $$;
 comment on function keyframe_private.places_of is 'How many pieces of work of a queue a process may have open at once.';
 
--- With many free places it is half of what the others leave of 80 %; when the process is nearly full, up to 4. So what hangs, or an owner with
--- much to do, leaves places to others, and newcomers find a fifth of them.
+-- Half of what the others leave of 80 % of the capacity; when the process is nearly full, up to 4. So work that hangs, or an owner with much
+-- work, leaves capacity to others, and a fifth stays free for newcomers.
 create function keyframe_private.most_of_one(places integer, open bigint)
 returns numeric language plpgsql immutable set search_path = '' as $$
 begin
@@ -157,7 +157,7 @@ begin
     return;
   end if;
   with candidate as (
-    select r.id, r.owner_id, l.resource, l.place, row_number() over (partition by l.place order by r.id) as turn
+    select r.id, r.owner_id, l.resource, l.lane, l.place, row_number() over (partition by l.place order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, place)
     cross join lateral ( -- as a range: by equal columns and `order by id` Postgres may walk along the primary key, past everybody's rows
       select w.id, w.owner_id from keyframe_private.work w
@@ -165,7 +165,7 @@ begin
         and (w.resource, w.lane, w.id) > (l.resource, l.lane, 0) and (w.resource, w.lane) <= (l.resource, l.lane)
       order by w.resource, w.lane, w.id limit least(l.most, ceil(max_rows::numeric / cardinality(lanes))) for update skip locked) r
   ), counted as (
-    select c.id, c.resource, c.owner_id,
+    select c.id, c.resource, c.owner_id, c.lane, c.place,
       row_number() over (order by c.turn, c.place) - 1 as before_all,
       row_number() over (partition by c.resource order by c.turn, c.place) - 1
         + coalesce((by_resource ->> c.resource)::bigint, 0) as of_resource,
@@ -173,7 +173,7 @@ begin
         + coalesce((by_owner ->> c.owner_id::text)::bigint, 0) as of_owner
     from candidate c
   ), chosen as (
-    select c.id from counted c
+    select c.id, c.lane, c.place from counted c
     where c.before_all < least(max_rows, places - open_count)
       and greatest(c.of_resource, c.of_owner) < keyframe_private.most_of_one(places, open_count + c.before_all)
   ), taken as (
@@ -182,8 +182,9 @@ begin
     where w.id = any (array(select c.id from chosen c))
     returning w.*
   )
-  select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
-  cursor_lane := coalesce(leased[cardinality(leased)].lane, cursor_lane);
+  select coalesce((select array_agg(row(t.*)::keyframe_private.work order by t.id) from taken t), '{}'),
+    coalesce((select c.lane from chosen c order by c.place desc limit 1), cursor_lane)
+  into leased, cursor_lane;
 end $$;
 comment on function keyframe_private.lease_work is 'Leases ready work for a process: a fair share for each lane, owner and resource.';
 

@@ -65,7 +65,8 @@ create table keyframe.predictions (
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
--- About five updates in the life of a row, none HOT (each sets the status). Free space keeps five of six row versions on their page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, whose index entries every claim must skip.
+-- About five updates in the life of a row; those that change the status are not HOT. Free space keeps five of six row versions on their
+-- page. Vacuum at 2 %: at a million rows 20 % leaves 200,000 dead versions, which the sweep must skip in the indexes of active rows.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.id is 'Named by predictionId in the API.';

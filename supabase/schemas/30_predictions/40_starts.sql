@@ -1,4 +1,4 @@
--- A start is an insert into predictions, whoever makes it: start_prediction, start_film, the Data API, an administrator. Its triggers do the
+-- A start is an insert into predictions, made by start_prediction, start_film, the Data API or an administrator. Its triggers do the
 -- rest. For the statement: its first token, before anything is locked. For each row: owner, model, input, slot. For the rows together: the
 -- images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 

@@ -25,7 +25,7 @@ begin
 end $$;
 comment on function keyframe_private.add_work_of is 'Adds the work that an active prediction needs in its status.';
 
--- What is not needed any more, the worker finds out: nobody locks or changes it here.
+-- Work that is no longer needed stays until a worker claims it: nothing here locks or changes existing work.
 create function keyframe_private.add_work_of_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

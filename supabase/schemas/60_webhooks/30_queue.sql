@@ -10,7 +10,7 @@ begin
 end $$;
 comment on function keyframe_private.resource_of is 'What deliveries to an endpoint need that can be slow for many owners: its host, with its standing there.';
 
--- By the row: for a table of the changed rows Postgres would plan anew each time, which took as long as the event itself.
+-- For each row: Postgres plans a query on a transition table at each call, which took as long as the event itself.
 create function keyframe_private.add_delivery()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -100,7 +100,7 @@ begin
       where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
       limit case when resource_now is null then 10000 else 1000 end);
     if resource_now is null then
-      -- Asked again: if it was enabled meanwhile, what that added is among these rows.
+      -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
       delete from keyframe_private.work w
       where w.id = any (work_ids) and not exists (select from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled);
     else

@@ -13,7 +13,7 @@ create table keyframe_private.file_removals (
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day. Their work is a row of each owner.';
 comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
 comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
-comment on column keyframe_private.file_removals.owner_id is 'Whose file it was. All f, its default: nobody''s.';
+comment on column keyframe_private.file_removals.owner_id is 'The owner of the file. All-f, the default, means no owner.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 comment on column keyframe_private.file_removals.removed_by is 'The work that has begun to remove it: the file may be gone already.';
 create index file_removals_owner_id_idx on keyframe_private.file_removals (owner_id, failures, bucket, name);

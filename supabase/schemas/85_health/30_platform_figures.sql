@@ -86,7 +86,10 @@ returns jsonb language sql stable set search_path = '' as $$
     'slowestKickSeconds', (
       select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
       where k.function_name = f.name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null)))
-  from (values ('generate', 132), ('deliver', 440)) f (name, places) left join keyframe_private.worker_heartbeats w on w.function_name = f.name
+  from (values
+      ('generate', keyframe_private.places_of('ask') + keyframe_private.places_of('copy')),
+      ('deliver', keyframe_private.places_of('deliver'))) f (name, places)
+  left join keyframe_private.worker_heartbeats w on w.function_name = f.name
 $$;
 comment on function keyframe_private.worker_figures is 'The figures of each worker: its last claim, how its kicks are acknowledged, what it does.';
 

@@ -190,3 +190,26 @@ test.each([
   await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
   expect(await minutesLeft(id)).toBeCloseTo(after, 0);
 });
+
+test("four lanes, the newest work in the first → two claims of two reach all four", async () => {
+  await db.sql.begin(async (sql) => {
+    const lanes = Array.from({ length: 4 }, (_, at) => `00000000-0000-4000-8000-00000000000${at + 1}`);
+    for (const lane of [...lanes.slice(1), lanes[0] ?? ""]) {
+      await sql`
+        insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+        select 'ask', 'poll', gen_random_uuid(), ${lane}, ${lane}, 'cursor', 'ready', now() from generate_series(1, 2)`;
+    }
+    const worker = crypto.randomUUID();
+    let cursor = "00000000-0000-0000-0000-000000000000";
+    const reached: string[] = [];
+    for (let claims = 0; claims < 2; claims++) {
+      const [row] = await sql<{ lanes: string[]; cursor_lane: string }[]>`
+        select array(select w.lane from unnest(l.leased) w) as lanes, l.cursor_lane
+        from keyframe_private.lease_work('ask', ${worker}, interval '1 minute', 2, now(), '', ${cursor}) l`;
+      reached.push(...(row?.lanes ?? []));
+      cursor = row?.cursor_lane ?? "";
+    }
+    expect(reached.toSorted()).toEqual(lanes);
+    await sql`delete from keyframe_private.work where resource = 'cursor'`;
+  });
+});
