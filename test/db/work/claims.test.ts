@@ -92,7 +92,6 @@ describe("a lease", () => {
   ] as const)(
     "of a %s that ran out max_failures times → the prediction fails with attempts_exhausted",
     async (kind, status) => {
-      // biome-ignore format: one line
       await setSettings(db.sql, { max_failures: 3 });
       const { id } = await seedPrediction(db.sql, world, { status, columns: { lease_token: null, attempt: kind === "submit" ? 0 : 1, updated_at: ago(60) } }); // biome-ignore format: one line
       for (let expired = 0; expired < 3; expired++) {

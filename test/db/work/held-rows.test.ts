@@ -232,7 +232,6 @@ describe("a worker records a result while somebody holds what it needs", () => {
     string,
     readonly [hold: Hold, record: (sql: TransactionSql, owner: Owner) => Promise<unknown>]
   > = {
-    // biome-ignore format: one line
     complete_prediction: [lockSlots, async (sql, { ids }) => complete(sql, ids.storing, await leaseOf(ids.storing))],
     fail_prediction: [lockPrediction, async (sql, { ids }) => fail(sql, ids.storing, await leaseOf(ids.storing))],
     retry_prediction_later: [

@@ -25,8 +25,8 @@ import { plansOf, readBy } from "../../support/database/plans.ts";
 import { addWorld, seedCopies, seedPrediction, type World } from "../../support/database/predictions.ts";
 import { rolledBack } from "../../support/database/rolled-back.ts";
 
-// What the queue of generate promises: one owner's transaction, trigger, crowd or dead worker costs no other owner a claim, and no
-// prediction a second submit. Those of deliver: test/db/webhooks/isolation.
+// One owner's transaction, trigger, crowd or dead worker delays no other owner's claim, and submits no prediction twice. Of deliver:
+// test/db/webhooks/isolation.
 
 const db = useDatabase();
 let bad: World;
@@ -292,7 +292,6 @@ describe("an app's trigger on predictions", () => {
   test.each(CAUSES)(
     "%s → the others are claimed and begun; it is tried again later each time, with its code, and ends",
     async (_what, does, code) => {
-      // biome-ignore format: one line
       const id = await seedNew(bad);
       const others = [await seedNew(good)];
       await seedCopies(db.sql, others[0] ?? "", 4);
@@ -338,7 +337,6 @@ describe("an open transaction holds a prediction, or an administrator holds its 
   test.each(HOLDS)(
     "%s → others' frames are finished meanwhile; it follows, and no failure is counted",
     async (_what, hold) => {
-      // biome-ignore format: one line
       const [id, other, provider] = [await seedNew(bad), await seedNew(good), makeProvider()];
       await db.sql.begin(async (open) => {
         await hold(open, id);

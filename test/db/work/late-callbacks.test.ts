@@ -306,7 +306,7 @@ describe("asking the provider to cancel a run", () => {
     await db.sql`delete from keyframe_private.provider_submits where provider_prediction_id is null`;
   });
   const cancels = async () => (await claim(db.sql)).filter(({ task }) => task === "cancel");
-  /** A worker asks for it, in vain. */
+  /** The request to cancel did not end the run. */
   const recordNotCanceled = async (isUnknown = false) => {
     const [task] = await cancels();
     const lease = { work_id: task?.work_id, lease_token: task?.lease_token };

@@ -126,7 +126,6 @@ test.each<[what: string, loads: Load[], resources?: string[]]>([
 ])(
   "%s → others' tasks of 400 ms take at most a second longer (p95)",
   async (_what, loads, resources = FRAME.resources) => {
-    // biome-ignore format: one line
     const { p95, count, most } = await simulate(loads, { ...FRAME, resources });
     expect(count).toBeGreaterThan(100);
     expect(p95).toBeLessThan(FRAME.ms + 1_000);

@@ -106,7 +106,6 @@ test("what is past its deadline, more than one sweep takes on → the longest ov
 test.each(["queued", "processing", "storing"] as const)(
   "a %s prediction has lost its work, as in a restore → after a minute the sweep adds it",
   async (status) => {
-    // biome-ignore format: one line
     const { id } = await seed(status, { updated_at: new Date(Date.now() - 61_000) });
     await db.sql`delete from keyframe_private.work`;
     for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.sweep()`;

@@ -8,7 +8,7 @@ export type Task = Record<string, unknown> & { task: string; id: string; lease_t
 
 const WORKER = crypto.randomUUID();
 
-/** What a worker claims and begins. `worker`: the process. What turns out not to be wanted any more, it asks for again. */
+/** What a worker claims and begins. `worker`: the process. Claims again in place of tasks that are dropped as they begin. */
 export async function claim(
   sql: AnySql,
   maxRows = 10,
@@ -50,7 +50,7 @@ export async function claimOnly(
   return answer.tasks;
 }
 
-/** What a worker does first with a task. Null: it is not wanted any more, or the database has done it. */
+/** What a worker does first with a task. Null: it was dropped, or the database has done it. */
 export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
   const lease = { work_id: task.work_id, lease_token: task.lease_token };
   if (task.task === "submit") {

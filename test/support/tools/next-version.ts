@@ -111,7 +111,7 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
   await edit(
     `${functions}/keyframe-generate/tasks/claim.ts`,
     "poll_seconds: pollSeconds,\n",
-    "poll_seconds: pollSeconds,\n        calm: true,\n",
+    "poll_seconds: pollSeconds,\n      calm: true,\n",
   );
   return next;
 }

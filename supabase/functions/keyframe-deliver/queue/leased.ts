@@ -52,8 +52,6 @@ export function createLeased(now: () => number) {
       if (endpoint.open === 0 && endpoint.waiting.length === 0) endpoints.delete(endpoint_id);
     },
 
-    /** How many have not begun. */
-    waiting: (): number => endpoints.values().reduce((sum, { waiting }) => sum + waiting.length, 0),
     /** All that has not begun, when the worker ends. */
     giveAllBack(): void {
       for (const endpoint of endpoints.values()) giveBack(endpoint.waiting.splice(0));

@@ -24,15 +24,17 @@ export function createClaim(call: CallDatabase, pollSeconds: number | null, addr
   let cursors = {};
   return async (room: number, heartbeat_ms: number, wait_ms: number, callMs: number) => {
     const answer = await call("claim_tasks", {
-      ...{ worker, max_rows: Math.min(room, CLAIM_AT_ONCE), lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms },
-      ...{
-        report: { callMs: Math.round(callMs), isProcess: address !== undefined, address },
-        cursors,
-        poll_seconds: pollSeconds,
-      },
+      worker,
+      max_rows: Math.min(room, CLAIM_AT_ONCE),
+      lease_seconds: LEASE_SECONDS,
+      heartbeat_ms,
+      wait_ms,
+      report: { callMs: Math.round(callMs), isProcess: address !== undefined, address },
+      cursors,
+      poll_seconds: pollSeconds,
     });
-    const { tasks, more, ...rest } = claimed.parse(answer);
-    cursors = rest.cursors;
-    return { items: tasks, more };
+    const claim = claimed.parse(answer);
+    cursors = claim.cursors;
+    return { items: claim.tasks, more: claim.more };
   };
 }

@@ -34,7 +34,9 @@ export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): P
   } catch (error) {
     // What the database could not do is tried again, later with each failure; without an answer, when the lease expires.
     if (error instanceof DatabaseError && error.code !== "")
-      await deps.database.retryWork(task, error.code).catch(() => undefined);
+      await deps.database
+        .retryWork(task, error.code)
+        .catch((failure) => deps.log.warn("work_not_returned", { ...identify(task), reason: describeError(failure) }));
     throw error;
   }
 }
