@@ -1973,7 +1973,7 @@ declare
   is_behind_cursor boolean;
   most integer;
   probes integer := 0;
-  changed integer := 0;
+  dropped integer := 0;
 begin
   lanes := '{}';
   is_cut := false;
@@ -2006,9 +2006,9 @@ begin
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
       elsif most < 0 then
-        changed := changed + 1;
+        dropped := dropped - most;
       end if;
-      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or changed = 5 then
+      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or dropped >= 1000 then
         is_cut := true;
         return;
       end if;
@@ -5552,6 +5552,27 @@ begin
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
 
+-- The rest of what a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call it rarely.
+create function keyframe_private.add_lost_work()
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+begin
+  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  where e.enabled and exists (
+    select from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
+  perform keyframe_private.add_work('ask', 'search', s.prediction_id, s.owner_id, 'search', submit_id => s.id)
+  from keyframe_private.provider_submits s
+  where s.search_task is not null and not keyframe_private.has_work(s.prediction_id, 'search', s.id);
+  perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s
+  where s.provider_prediction_id is not null and s.ended_at is null and s.created_at > now() - interval '1 day' and not exists (
+    select from keyframe.predictions p where p.provider_prediction_id = s.provider_prediction_id and p.completed_at is null);
+  perform keyframe_private.add_work('ask', 'remove', r.owner_id, r.owner_id, 'remove')
+  from (select distinct f.owner_id from keyframe_private.file_removals f) r
+  where not keyframe_private.has_work(r.owner_id, 'remove');
+end $$;
+comment on function keyframe_private.add_lost_work is 'Adds work for pending deliveries, searches, runs to cancel and files to remove that have none.';
+
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -6951,18 +6972,6 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
--- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
-begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
-  where e.enabled and exists (
-    select from keyframe.webhook_deliveries d
-    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
-end $$;
-comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
-
 -- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times max_in_flight, because a
 -- call takes as long as a few requests; not when another process has leased some of it.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
@@ -6983,7 +6992,7 @@ begin
     work_ids := array(
       select r.id from keyframe_private.work r
       where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
-      limit case when resource_now is null then 10000 else 1000 end);
+      limit 1000);
     if resource_now is null then
       -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
       delete from keyframe_private.work w
@@ -6991,14 +7000,14 @@ begin
     else
       update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
     end if;
-    return -1; -- a claim does this for a few lanes
+    return -cardinality(work_ids);
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   return case when receiver.failing_since is not null then 1
       when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; -1: none, because its work was dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; below 0: none, because so many were dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
 
 -- supabase/schemas/60_webhooks/40_sending.sql
 
@@ -8043,7 +8052,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
     ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
-    ('keyframe-add-lost-deliveries', '53 * * * *', 'select keyframe_private.add_lost_deliveries()', interval '3 hours'),
+    ('keyframe-add-lost-work', '53 * * * *', 'select keyframe_private.add_lost_work()', interval '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
     ('keyframe-prune-cron', '17 * * * *',
       'delete from cron.job_run_details d using cron.job j

@@ -74,7 +74,10 @@ test("takes are started and selected by arrow keys → kept after a reload; outd
   const hasFiles = () => page.locator("video").evaluateAll((all: HTMLVideoElement[]) => all.map((one) => one.duration));
   const listed = async () => (await keyframe.listPredictions(projectId, { step: "video" })).predictions;
 
+  const clicked = Promise.withResolvers<void>();
+  await page.route("**/generate/video", (route) => clicked.promise.then(() => route.continue()), { times: 1 });
   await button(/^Start another take/).dblclick();
+  clicked.resolve();
   await expect.poll(checked).toEqual([true]);
   expect((await listed()).map(({ input }) => input.durationSeconds)).toEqual([3]);
   await button(/^Start another take/).click();

@@ -78,7 +78,7 @@ declare
   is_behind_cursor boolean;
   most integer;
   probes integer := 0;
-  changed integer := 0;
+  dropped integer := 0;
 begin
   lanes := '{}';
   is_cut := false;
@@ -111,9 +111,9 @@ begin
       if most > 0 then
         lanes := lanes || row(next_resource, next_lane, most)::keyframe_private.lane_share;
       elsif most < 0 then
-        changed := changed + 1;
+        dropped := dropped - most;
       end if;
-      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or changed = 5 then
+      if cardinality(lanes) = max_lanes or probes = 4 * max_lanes or dropped >= 1000 then
         is_cut := true;
         return;
       end if;

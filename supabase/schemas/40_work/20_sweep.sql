@@ -66,6 +66,27 @@ begin
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
 
+-- The rest of what a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call it rarely.
+create function keyframe_private.add_lost_work()
+returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
+begin
+  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
+  where e.enabled and exists (
+    select from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
+      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
+  perform keyframe_private.add_work('ask', 'search', s.prediction_id, s.owner_id, 'search', submit_id => s.id)
+  from keyframe_private.provider_submits s
+  where s.search_task is not null and not keyframe_private.has_work(s.prediction_id, 'search', s.id);
+  perform keyframe_private.add_cancel(s) from keyframe_private.provider_submits s
+  where s.provider_prediction_id is not null and s.ended_at is null and s.created_at > now() - interval '1 day' and not exists (
+    select from keyframe.predictions p where p.provider_prediction_id = s.provider_prediction_id and p.completed_at is null);
+  perform keyframe_private.add_work('ask', 'remove', r.owner_id, r.owner_id, 'remove')
+  from (select distinct f.owner_id from keyframe_private.file_removals f) r
+  where not keyframe_private.has_work(r.owner_id, 'remove');
+end $$;
+comment on function keyframe_private.add_lost_work is 'Adds work for pending deliveries, searches, runs to cancel and files to remove that have none.';
+
 create function keyframe_private.sweep(max_rows integer default 500)
 returns void language plpgsql volatile security definer set search_path = '' as $$
 begin

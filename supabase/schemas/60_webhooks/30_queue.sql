@@ -66,18 +66,6 @@ begin
 end $$;
 comment on function keyframe_private.resume_deliveries is 'Adds the work of the next pending deliveries of an endpoint.';
 
--- After a restore of data without the queue, or a trigger that somebody switched off. Reads all pending deliveries: call it rarely.
-create function keyframe_private.add_lost_deliveries()
-returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
-begin
-  perform keyframe_private.add_resume(e) from keyframe.webhook_endpoints e
-  where e.enabled and exists (
-    select from keyframe.webhook_deliveries d
-    where d.endpoint_id = e.id and d.status = 'pending' and d.created_at < now() - interval '10 minutes'
-      and not exists (select from keyframe_private.work w where w.queue = 'deliver' and w.subject = d.id));
-end $$;
-comment on function keyframe_private.add_lost_deliveries is 'Adds work for pending deliveries that have none.';
-
 -- Under the lock of the lane, so that its limit holds for any number of workers. A quick endpoint gets four times max_in_flight, because a
 -- call takes as long as a few requests; not when another process has leased some of it.
 create function keyframe_private.open_lane(endpoint uuid, resource text, for_worker uuid)
@@ -98,7 +86,7 @@ begin
     work_ids := array(
       select r.id from keyframe_private.work r
       where r.queue = 'deliver' and r.state = 'ready' and r.resource = open_lane.resource and r.lane = endpoint
-      limit case when resource_now is null then 10000 else 1000 end);
+      limit 1000);
     if resource_now is null then
       -- Checked again: if the endpoint was enabled meanwhile, the work added for that is among these rows.
       delete from keyframe_private.work w
@@ -106,11 +94,11 @@ begin
     else
       update keyframe_private.work w set resource = resource_now where w.id = any (work_ids);
     end if;
-    return -1; -- a claim does this for a few lanes
+    return -cardinality(work_ids);
   end if;
   select count(*), bool_or(w.worker <> for_worker) into leased, is_others
   from keyframe_private.work w where w.queue = 'deliver' and w.lane = endpoint and w.state = 'leased';
   return case when receiver.failing_since is not null then 1
       when receiver.quick_answers_needed = 0 and is_others is not true then 4 * receiver.max_in_flight else receiver.max_in_flight end - leased;
 end $$;
-comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; -1: none, because its work was dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';
+comment on function keyframe_private.open_lane is 'How many more deliveries to an endpoint a worker may lease; below 0: none, because so many were dropped or moved. Drops those of an endpoint that is disabled or gone, and moves those whose resource has changed.';

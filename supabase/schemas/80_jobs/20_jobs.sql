@@ -11,7 +11,7 @@ returns table (name text, schedule text, command text, late_after interval) lang
     -- Every minute: small batches then keep up with about 30 events a second.
     ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
     ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
-    ('keyframe-add-lost-deliveries', '53 * * * *', 'select keyframe_private.add_lost_deliveries()', interval '3 hours'),
+    ('keyframe-add-lost-work', '53 * * * *', 'select keyframe_private.add_lost_work()', interval '3 hours'),
     ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
     ('keyframe-prune-cron', '17 * * * *',
       'delete from cron.job_run_details d using cron.job j

@@ -292,7 +292,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       select jobid, status, now(), 'ERROR: it broke' from cron.job, unnest(array['succeeded', 'failed']) status where jobname = 'keyframe-sweep'`;
     const rows = await run("See whether the jobs run");
     expect(rows.map(({ jobname, active, status }) => [jobname, active, status])).toEqual([
-      ["keyframe-add-lost-deliveries", true, null],
+      ["keyframe-add-lost-work", true, null],
       ["keyframe-delete-parts", true, null],
       ["keyframe-merge-costs", true, null],
       ["keyframe-prune", true, null],

@@ -180,7 +180,7 @@ describe("an endpoint that is disabled", () => {
     const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 100, ...QUICK });
     const ids = await seedDeliveries(db.sql, endpoint, 2_300);
     await enable(endpoint, false);
-    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    for (let claims = 0; claims < 3; claims++) expect((await exchange(db.sql)).deliveries).toEqual([]);
     expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
     ids.push(...(await seedDeliveries(db.sql, endpoint, 200)));
     expect((await exchange(db.sql)).deliveries).toEqual([]);
@@ -221,6 +221,27 @@ describe("an endpoint that is disabled", () => {
     expect((await db.sql`select from keyframe_private.work`).count).toBe(0);
     expect((await db.sql`select from keyframe.webhook_deliveries where status = 'delivered'`).count).toBe(1);
   });
+});
+
+test("two thousand endpoints with work are deleted at once → another's event at their host waits for ten claims at most", async () => {
+  await db.sql`
+    insert into keyframe_private.work (queue, kind, subject, owner_id, lane, resource, state, due_at)
+    select 'deliver', 'deliver', gen_random_uuid(), lane, lane, 'receiver.example new', 'ready', now()
+    from (select gen_random_uuid() as lane from generate_series(1, 2000)) l, generate_series(1, 4)`;
+  const [id = ""] = await seedDeliveries(
+    db.sql,
+    await addEndpoint(db.sql, await db.addUser(), { id: "ffffffff-ffff-ffff-ffff-fffffffffffe" }), // the last lane of the walk
+    1,
+  );
+  let claims = 0;
+  let [cursors, sent]: [unknown, string[]] = [["receiver.example new", "00000000-0000-0000-0000-000000000000"], []];
+  for (; !sent.includes(id); claims++) {
+    const answer = await exchange(db.sql, { cursors });
+    [cursors, sent] = [answer.cursors, idsOf(answer.deliveries)];
+    const left = await db.sql`select from keyframe_private.work where resource = 'receiver.example new'`;
+    expect(8000 - left.count).toBeLessThanOrEqual(2_000 * (claims + 1));
+  }
+  expect(claims).toBeLessThanOrEqual(10);
 });
 
 describe("a lease", () => {

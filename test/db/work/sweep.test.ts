@@ -114,6 +114,23 @@ test.each(["queued", "processing", "storing"] as const)(
   },
 );
 
+test("the search, the cancel and the removal have lost their work, as in a restore → the hourly job adds it, once", async () => {
+  const searched = await seedPrediction(db.sql, world, { columns: { due_at: past() }, unanswered: past() });
+  await db.sql`select keyframe_private.mark_canceled(${searched.id})`;
+  const canceled = await seed("canceled");
+  await providerSays(db.sql, { id: canceled.id, run: "run-late" });
+  await db.sql`insert into keyframe_private.file_removals (bucket, name, owner_id) values ('projects', 'gone.png', ${world.owner})`;
+  await db.sql`delete from keyframe_private.work`;
+  for (let hours = 0; hours < 2; hours++) await db.sql`select keyframe_private.add_lost_work()`;
+  const work =
+    await db.sql`select kind, subject, submit_id is not null as of_submit from keyframe_private.work order by kind`;
+  expect(work).toEqual([
+    { kind: "cancel", subject: canceled.id, of_submit: true },
+    { kind: "remove", subject: world.owner, of_submit: false },
+    { kind: "search", subject: searched.id, of_submit: true },
+  ]);
+});
+
 describe("prune", () => {
   const left = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name).sort();
 
