@@ -36,7 +36,7 @@ export const HEAVY_USER: Record<string, Scenario> = {
       "a user who asks in a hundred loops for the status of a prediction, to wait for it, and again at once whatever the answer",
     startsFrames: true,
     laterMs: 1_000,
-    health: NAMED,
+    health: "ok",
     prepare: (world) => addHeavyUser(world),
     run: (world, over) =>
       withShippedLimits(world, async () => {
