@@ -50,6 +50,7 @@ export type {
   SharedFilm,
   SharedShot,
   Shot,
+  ShotPlan,
   ShotPrediction,
   StartedFilm,
   StartedPrediction,

@@ -71,6 +71,14 @@ export function projectMethods(settings: Settings) {
     ): Promise<Prediction> =>
       call("changePrediction", { projectId, predictionId }, { ...options, json: { hidden } }, settings),
 
+    /** Stores the last picture of a video (`lastFrameOf`, uploaded): what waits to continue it begins. */
+    storeEnd: async (
+      { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
+      endImagePath: string | null,
+      options: CallOptions = {},
+    ): Promise<Prediction> =>
+      call("changePrediction", { projectId, predictionId }, { ...options, json: { endImagePath } }, settings),
+
     /** Also deletes its file. Cannot be undone. Throws `generation_in_progress` while it runs, or a running generation uses it. */
     deletePrediction: async (
       { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,

@@ -42,6 +42,13 @@ type Controls = {
   lastFramePredictionId: string;
   /** An uploaded image, instead of lastFramePredictionId. */
   lastFrameImagePath: string;
+  /**
+   * True: a video begins on the last picture of the shot before in its film, instead of a first frame. It waits for that shot's video, and
+   * for the picture: see `endImagePath` of a prediction.
+   */
+  continuesPreviousShot: boolean;
+  /** In an answer: the video that it continues. */
+  continuesPredictionId: string;
   /** Images that set the look. */
   referenceImagePaths: string[];
   /** One image, instead of referenceImagePaths. */
@@ -223,6 +230,8 @@ export type Prediction = {
   progress: number | null;
   /** While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null. */
   queuePosition: number | null;
+  /** While queued: the video of the shot before, for whose last picture it waits. */
+  waitsFor: string | null;
   /** The provider's name of the model: `owner/name`. */
   model: string;
   /** The default model, if it was not available and `model` replaced it; otherwise null. */
@@ -243,6 +252,8 @@ export type Prediction = {
   completedAt: string | null;
   /** Null unless it succeeded. */
   output: Output | null;
+  /** The last picture of a video, as an uploaded image: a next shot that continues it begins there. Null: nobody has stored it. */
+  endImagePath: string | null;
   /** Null unless it failed. `retryable`: whether starting the step again can help. `stage`: what the provider rejected. */
   error: { code: string; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
 };
@@ -263,12 +274,23 @@ export type Project = {
   filmId: string | null;
   /** The elements that it is made with; null: those of its film. */
   elementIds: string[] | null;
+  /** How its steps are made: fields of a start that apply where a start leaves them out. */
+  plan: ShotPlan;
   /** The selected take of each step; the next video and last frame are made from the selected frames. Null: the latest that succeeded. */
   selected: Record<Step, string | null>;
   createdAt: string;
   /** Updated by every change. */
   updatedAt: string;
 };
+
+type NotPlanned = "projectId" | "count" | "elementIds" | "elements" | "seed" | "continuesPredictionId";
+type PlanOfStep = {
+  "first-frame": Omit<StartFirstFrame, NotPlanned>;
+  "last-frame": Omit<StartLastFrame, NotPlanned>;
+  video: Omit<Start, NotPlanned>;
+};
+/** For each step, fields of a start that apply where a start leaves them out. */
+export type ShotPlan = { [S in Step]?: PlanOfStep[S] | undefined };
 
 /** The latest prediction of each step; null where none was started. */
 export type LatestPredictions = Record<Step, Prediction | null>;
@@ -436,10 +458,9 @@ type Start<Absent extends keyof Controls = never> = {
   count?: number | undefined;
 } & { [Name in keyof Controls]?: (Name extends Absent ? null : Controls[Name] | null) | undefined };
 type LastFrame = "lastFramePredictionId" | "lastFrameImagePath";
-type StartFirstFrame = Start<
-  "firstFramePredictionId" | "firstFrameImagePath" | LastFrame | "durationSeconds" | "audio"
->;
-type StartLastFrame = Start<LastFrame | "durationSeconds" | "audio">;
+type OfVideos = "continuesPreviousShot" | "continuesPredictionId" | "durationSeconds" | "audio";
+type StartFirstFrame = Start<"firstFramePredictionId" | "firstFrameImagePath" | LastFrame | OfVideos>;
+type StartLastFrame = Start<LastFrame | OfVideos>;
 type Quote = {
   /** Holds the price for ten minutes, and refuses what the start would. */
   quote?: "true" | undefined;
@@ -447,6 +468,8 @@ type Quote = {
 type StartFilm = Omit<Start, "projectId" | "count"> & {
   /** Only these shots, if they lack the step. Default: all that lack it, at most the first 60. */
   projectIds?: string[] | undefined;
+  /** True: also the shots whose shown take is outdated. */
+  outdated?: boolean | undefined;
 };
 type Endpoint = {
   description?: string | undefined;
@@ -467,6 +490,7 @@ export type Operations = {
       /** Adds it to this film, as the last shot. */
       filmId?: string | undefined;
       elementIds?: string[] | null | undefined;
+      plan?: ShotPlan | undefined;
     };
     answer: Project;
   };
@@ -491,6 +515,8 @@ export type Operations = {
       /** Null: those of its film. */
       elementIds?: string[] | null | undefined;
       /** An omitted step stays as it is. */
+      /** An omitted step stays as it is; null: no plan. */
+      plan?: { [S in Step]?: PlanOfStep[S] | null | undefined } | undefined;
       selected?: { [S in Step]?: string | null | undefined } | undefined;
     };
     answer: Project;
@@ -506,7 +532,10 @@ export type Operations = {
     };
     answer: PredictionPage;
   };
-  changePrediction: { body: { hidden: boolean }; answer: Prediction };
+  changePrediction: {
+    body: { hidden?: boolean | undefined; endImagePath?: string | null | undefined };
+    answer: Prediction;
+  };
   deletePrediction: { answer: Prediction };
   createFilm: {
     body: { title: string; description?: string | undefined; elementIds?: string[] | undefined };

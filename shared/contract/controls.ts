@@ -34,6 +34,14 @@ export const controls = {
     "A first or last frame from any of your projects, at which the video ends. Default: the project's selected last frame, else the latest that succeeded, if any. Null: none.",
   ),
   lastFrameImagePath: control(imagePath, "An uploaded image, instead of lastFramePredictionId."),
+  continuesPreviousShot: control(
+    z.boolean(),
+    "True: the video begins on the last picture of the shot before in its film, instead of firstFrame…. It waits for that shot's video if that is being made, and for the picture (`endImagePath`) if nobody has stored it and the video was not made to end on a frame.",
+  ),
+  continuesPredictionId: control(
+    id,
+    "In `input` of an answer: the video that it continues. A start with continuesPreviousShot finds it, and any other ignores it.",
+  ),
   referenceImagePaths: control(z.array(referenceImagePath), "Images that set the look, as returned by the upload."),
   referenceImagePath: control(referenceImagePath, "One image, instead of referenceImagePaths."),
   elements: control(

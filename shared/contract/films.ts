@@ -97,6 +97,10 @@ export const startFilmBody = z
     projectIds: projectIds.max(60, "At most 60 shots start at once.").optional().meta({
       description: "Only these shots, if they lack the step. Default: all that lack it, at most the first 60.",
     }),
+    outdated: z.boolean().optional().meta({
+      description:
+        "True: also the shots whose shown take is outdated, unless a later take is there that is not selected.",
+    }),
   })
   .meta({ id: "StartFilm" });
 

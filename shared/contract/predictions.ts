@@ -1,17 +1,18 @@
 import { z } from "zod";
 import { predictionInput, startFields } from "./controls.ts";
 import { cost } from "./costs.ts";
-import { id, referenceImagePath, step, time } from "./fields.ts";
+import { changeBody, id, referenceImagePath, step, time } from "./fields.ts";
 import { SAMPLE_PREDICTION } from "./samples.ts";
 
 const LAST_FRAME = ["lastFramePredictionId", "lastFrameImagePath"] as const;
+const OF_VIDEOS = ["continuesPreviousShot", "continuesPredictionId", "durationSeconds", "audio"] as const;
 
 export const startFirstFrameBody = z
-  .strictObject(startFields("firstFramePredictionId", "firstFrameImagePath", ...LAST_FRAME, "durationSeconds", "audio"))
+  .strictObject(startFields("firstFramePredictionId", "firstFrameImagePath", ...LAST_FRAME, ...OF_VIDEOS))
   .meta({ id: "StartFirstFrame" });
 
 export const startLastFrameBody = z
-  .strictObject(startFields(...LAST_FRAME, "durationSeconds", "audio"))
+  .strictObject(startFields(...LAST_FRAME, ...OF_VIDEOS))
   .meta({ id: "StartLastFrame" });
 
 export const startVideoBody = z.strictObject(startFields()).meta({ id: "StartVideo" });
@@ -27,13 +28,17 @@ export const cancelPredictionBody = z
 
 export const predictionPath = z.strictObject({ projectId: id, predictionId: id });
 
-export const changePredictionBody = z
-  .strictObject({
-    hidden: z.boolean().meta({
-      description: "True: lists leave it out, and its step shows another take unless this one is selected.",
-    }),
-  })
-  .meta({ id: "ChangePrediction" });
+const endImagePath = referenceImagePath.nullable().meta({
+  description:
+    "The last picture of a video, as an uploaded image: a next shot that continues it begins there. `lastFrameOf` of `keyframe-client` takes it. Null: nobody has stored it.",
+});
+
+export const changePredictionBody = changeBody("ChangePrediction", {
+  hidden: z.boolean().optional().meta({
+    description: "True: lists leave it out, and its step shows another take unless this one is selected.",
+  }),
+  endImagePath: endImagePath.optional(),
+});
 
 /** The database's status `storing` is `processing` in the API, and so is `queued` once a provider run was accepted. */
 export const predictionStatus = z
@@ -80,6 +85,10 @@ export const prediction = z
       description:
         "While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null.",
     }),
+    waitsFor: id.nullable().meta({
+      description:
+        "While queued: the video of the shot before, for whose last picture it waits. It fails with `previous_shot_failed` if that video does.",
+    }),
     model: z.string(),
     requestedModel: z.string().nullable().meta({
       description: "The default model, if it was not available and `model` replaced it; otherwise null.",
@@ -88,7 +97,7 @@ export const prediction = z
     hidden: z.boolean().meta({ description: "Whether you have hidden it." }),
     outdated: z.boolean().meta({
       description:
-        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count. Also whether an element that it was made with has changed.",
+        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count. Also whether it continues a video that the shot before no longer shows. Also whether an element that it was made with has changed.",
     }),
     changedElements: z
       .array(
@@ -107,6 +116,7 @@ export const prediction = z
     startedAt: time.nullable(),
     completedAt: time.nullable(),
     output: output.nullable().meta({ description: "Null unless it succeeded." }),
+    endImagePath,
     error: z
       .object({
         code: z.string(),

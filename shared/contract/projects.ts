@@ -15,7 +15,7 @@ import {
   time,
   title,
 } from "./fields.ts";
-import { prediction } from "./predictions.ts";
+import { prediction, startFirstFrameBody, startLastFrameBody, startVideoBody } from "./predictions.ts";
 import { SAMPLE_PROJECT } from "./samples.ts";
 
 const textPrompt = text(1, 4000).meta({
@@ -33,6 +33,28 @@ const ownElements = elementIds(50).nullable().meta({
   description: "The elements that it is made with. Null, the default: those of its film. A start can name others.",
 });
 
+/** What a plan has not: what is the project's, and what would make all takes alike. */
+const NOT_PLANNED = {
+  projectId: true,
+  count: true,
+  elementIds: true,
+  elements: true,
+  seed: true,
+  continuesPredictionId: true,
+} as const;
+const firstFramePlan = startFirstFrameBody.omit(NOT_PLANNED).meta({ id: "FirstFramePlan" });
+const lastFramePlan = startLastFrameBody.omit(NOT_PLANNED).meta({ id: "LastFramePlan" });
+const videoPlan = startVideoBody.omit(NOT_PLANNED).meta({ id: "VideoPlan" });
+const planText =
+  "How its steps are made: fields of a start that apply where a start leaves them out. A start that names another model than the plan takes only its prompt and images.";
+const plan = z
+  .strictObject({
+    "first-frame": firstFramePlan.optional(),
+    "last-frame": lastFramePlan.optional(),
+    video: videoPlan.optional(),
+  })
+  .meta({ id: "ShotPlan", description: planText });
+
 export const createProjectBody = z
   .strictObject({
     title,
@@ -40,6 +62,7 @@ export const createProjectBody = z
     description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
     filmId: id.optional().meta({ description: "Adds it to this film, as the last shot. Default: none." }),
     elementIds: ownElements.optional(),
+    plan: plan.optional(),
     aspectRatio: projectRatio.optional(), // no default here: a retry by a client that does not know the field must stay the same request
   })
   .meta({ id: "CreateProject" });
@@ -61,6 +84,14 @@ export const changeProjectBody = changeBody("ChangeProject", {
     description: "Moves it to this film, as the last shot; null: out of its film. Its own film: no change.",
   }),
   elementIds: ownElements.optional(),
+  plan: z
+    .strictObject({
+      "first-frame": firstFramePlan.nullish(),
+      "last-frame": lastFramePlan.nullish(),
+      video: videoPlan.nullish(),
+    })
+    .optional()
+    .meta({ description: `${planText} An omitted step stays as it is; null: no plan.` }),
   selected: z
     .strictObject({
       "first-frame": selectedTake.optional(),
@@ -85,6 +116,7 @@ const fields = {
     .array(id)
     .nullable()
     .meta({ description: "The elements that it is made with; null: those of its film." }),
+  plan,
   selected: z
     .object({ "first-frame": selectedTake, "last-frame": selectedTake, video: selectedTake })
     .meta({ id: "SelectedTakes", description: selectedText }),

@@ -27,6 +27,7 @@ export const SAMPLE_PROJECT = {
   aspectRatio: "16:9",
   filmId: SAMPLE.filmId as string | null,
   elementIds: null as string[] | null,
+  plan: { video: { durationSeconds: 5 } },
   selected: { "first-frame": null, "last-frame": null, video: null },
   createdAt: "2026-11-21T12:00:00.000Z",
   updatedAt: "2026-11-21T12:00:00.000Z",
@@ -66,6 +67,7 @@ export const SAMPLE_PREDICTION = {
   status: "succeeded",
   progress: 1,
   queuePosition: null,
+  waitsFor: null,
   model: "google/nano-banana",
   requestedModel: null,
   input: {
@@ -75,6 +77,8 @@ export const SAMPLE_PREDICTION = {
     firstFrameImagePath: null,
     lastFramePredictionId: null,
     lastFrameImagePath: null,
+    continuesPreviousShot: null,
+    continuesPredictionId: null,
     referenceImagePaths: [SAMPLE.referenceImagePath] as string[],
     referenceImagePath: SAMPLE.referenceImagePath as string | null,
     elements: [],
@@ -107,6 +111,7 @@ export const SAMPLE_PREDICTION = {
     height: 768,
     expiresAt: "2026-11-21T13:00:10.000Z",
   },
+  endImagePath: null,
   error: null,
 };
 

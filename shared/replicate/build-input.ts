@@ -31,7 +31,7 @@ export class UnsupportedInput extends Error {}
 /** Sent as files, under the names of `files`; or a record of what prompt and files have already. */
 const OTHERWISE_SENT = [
   ...["firstFramePredictionId", "firstFrameImagePath", "lastFramePredictionId", "lastFrameImagePath"],
-  ...["referenceImagePaths", "elements"],
+  ...["referenceImagePaths", "elements", "continuesPreviousShot", "continuesPredictionId"],
 ];
 /** A video has an aspect ratio also when its model follows the frames; a model without sound makes none. */
 const isImplied = (name: string, value: unknown) => name === "aspectRatio" || (name === "audio" && value === false);

@@ -878,6 +878,7 @@ create table keyframe.projects (
   film_id uuid,
   film_position integer,
   element_ids uuid[],
+  plan jsonb not null default '{}',
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line check (keyframe_private.is_one_line(title)),
   constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
@@ -910,6 +911,7 @@ comment on column keyframe.projects.selected_video_id is 'The take that is the s
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 comment on column keyframe.projects.element_ids is 'The elements that it is made with; null: those of its film.';
+comment on column keyframe.projects.plan is 'How its steps are made: for each step, fields of a start that apply where a start leaves them out. For example {"video": {"durationSeconds": 5, "continuesPreviousShot": true}}.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
 -- To find those that have an element that is deleted.
@@ -1003,6 +1005,10 @@ begin
     join keyframe.predictions p on p.id = i.prediction_id
     where source.project_id = old.id and p.completed_at is null), 'generation_in_progress',
     'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.');
+  perform keyframe_private.raise_if(exists (
+    select from keyframe.predictions v join keyframe.predictions w on w.waits_for = v.id and w.status = 'queued'
+    where v.project_id = old.id and v.step = 'video'), 'generation_in_progress',
+    'The next shot waits to continue a video of this project. Cancel it or wait for its end, then delete the project.');
   more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
   if before + more <= 1000 then
     perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
@@ -1047,7 +1053,7 @@ comment on function keyframe_private.own_project is 'The project, if it is the c
 
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
-  request_hash text default null, film_id uuid default null, element_ids uuid[] default null)
+  request_hash text default null, film_id uuid default null, element_ids uuid[] default null, plan jsonb default '{}')
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
@@ -1062,10 +1068,10 @@ begin
     perform keyframe_private.raise_if(not found, 'not_found',
       'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
-    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids)
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids, plan)
     values (
       request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio,
-      create_project.film_id, create_project.element_ids)
+      create_project.film_id, create_project.element_ids, create_project.plan)
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed,
@@ -1165,9 +1171,10 @@ declare
 begin
   update keyframe.projects p
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
-    selected_video_id, film_id, element_ids) = (
+    selected_video_id, film_id, element_ids, plan) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
-      c.selected_last_frame_id, c.selected_video_id, c.film_id, c.element_ids
+      c.selected_last_frame_id, c.selected_video_id, c.film_id, c.element_ids,
+      (select coalesce(jsonb_object_agg(s.key, s.value), '{}') from jsonb_each(p.plan || c.plan) s where s.value <> 'null')
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
     and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
@@ -2837,6 +2844,7 @@ create table keyframe.predictions (
   requested_model text,
   provider_prediction_id text unique,
   attempt integer not null default 0,
+  waits_for uuid,
   admitted_at timestamptz,
   deadline_at timestamptz,
   progress real,
@@ -2853,6 +2861,7 @@ create table keyframe.predictions (
   output_height integer,
   output_duration_seconds double precision,
   output_has_audio boolean,
+  end_image_path text,
   hidden boolean not null default false,
   started_by_server boolean not null default coalesce(auth.jwt() ->> 'keyframe_actor' = 'server', false),
   client_id text default auth.jwt() ->> 'client_id',
@@ -2868,6 +2877,9 @@ create table keyframe.predictions (
   constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded')
     or started_at is not null),
   constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
+  constraint not_admitted_while_it_waits_for_another check (waits_for is null or admitted_at is null),
+  constraint end_image_only_of_a_finished_video check (
+    end_image_path is null or step = 'video' and status = 'succeeded' and starts_with(end_image_path, 'projects/')),
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
   constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
@@ -2914,12 +2926,14 @@ comment on column keyframe.predictions.model is 'The model that makes it. An ins
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
+comment on column keyframe.predictions.waits_for is 'The video of the shot before, on whose last picture it starts, while that picture is not known. It gets no slot before.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was asked for. Null for images, and when the file does not say it.';
+comment on column keyframe.predictions.end_image_path is 'The picture on which the video ends, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
 comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: a session of the owner''s, or a server.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
@@ -2931,7 +2945,11 @@ create index predictions_step_model_idx on keyframe.predictions (step, model);
 -- These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
-create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
+create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
+  where admitted_at is null and status = 'queued' and waits_for is null;
+create index predictions_continuing_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
+create index predictions_waits_for_idx on keyframe.predictions (waits_for) where waits_for is not null and status = 'queued';
+create index predictions_end_image_path_idx on keyframe.predictions (end_image_path) where end_image_path is not null;
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
 -- To read a range of days only.
@@ -2990,18 +3008,20 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden` and its model's new name. Another's input changes only when it moves to a model while queued.
+-- An ended one is history, except `hidden`, its last picture and its model's new name. Another's input changes only while it is queued: when it
+-- moves to another model, or when the frame is known that it waited for.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
   kept keyframe.predictions := new;
 begin
   if old.completed_at is null then
-    if old.status = 'queued' and new.model <> old.model then
+    if old.status = 'queued' and (new.model <> old.model or new.waits_for is distinct from old.waits_for) then
       return new;
     end if;
   else
     kept.hidden := old.hidden;
+    kept.end_image_path := old.end_image_path;
     kept.deadline_at := old.deadline_at; -- it means nothing any more
     kept.updated_at := old.updated_at;
     if pg_trigger_depth() > 1 then
@@ -3014,7 +3034,7 @@ begin
   end if;
   raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
     case when old.completed_at is null then 'A prediction keeps its input.'
-      else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
+      else 'An ended prediction keeps everything but hidden and end_image_path.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 
@@ -3386,6 +3406,223 @@ begin
 end $$;
 comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. work_id: the search that this was; without it, it was part of a submit. Returns whether the submit after last_attempt is still to be sent: the run that was found may have ended it, by a call whose answer was lost.';
 
+-- supabase/schemas/30_predictions/25_plans.sql
+
+-- The plan of a shot: how its steps are made. A start takes from it what its request leaves out.
+
+create function keyframe_private.images_of_plan(plan jsonb)
+returns text[] language sql immutable set search_path = '' as $$
+  select coalesce(array_agg(distinct i.path #>> '{}'), '{}')
+  from jsonb_path_query(plan, '$.*.keyvalue() ? (@.key like_regex "ImagePaths?$").value[*] ? (@.type() == "string")', silent => true) i (path)
+$$;
+comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
+create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
+
+-- Values are checked by the start, as its own are: which are allowed depends on the model.
+create function keyframe_private.require_plan()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  fields constant text[] := array_append(keyframe_private.input_fields(), 'model');
+  planned record;
+begin
+  perform keyframe_private.raise_if(jsonb_typeof(new.plan) <> 'object' or octet_length(new.plan::text) > 65536, 'invalid_request',
+    'plan must be an object of at most 64 kB.');
+  for planned in select p.key as step, p.value as settings from jsonb_each(new.plan) p loop
+    if planned.step <> all (enum_range(null::keyframe.generation_step)::text[]) then
+      perform keyframe_private.raise_error('invalid_request', 'plan can have first-frame, last-frame and video.');
+    elsif jsonb_typeof(planned.settings) <> 'object' or planned.settings - fields <> '{}' then
+      perform keyframe_private.raise_error('invalid_request', format('plan: %s must be an object with fields of a start.', planned.step));
+    elsif planned.settings ?| array['seed', 'elements', 'elementIds', 'continuesPredictionId'] then
+      perform keyframe_private.raise_error('invalid_request', format(
+        'plan: %s cannot have seed, elements, elementIds or continuesPredictionId. The elements are those of the project, and with a seed all takes would be alike.',
+        planned.step));
+    elsif planned.settings ->> 'model' is not null and not exists (
+      select from keyframe.models m where m.step::text = planned.step and m.model = planned.settings ->> 'model') then
+      perform keyframe_private.raise_error('unsupported_input',
+        format('plan: there is no such model for the step %s. GET /api/models lists them.', planned.step));
+    elsif planned.settings @? '$.keyvalue() ? (@.key like_regex "PredictionId$" && @.value <> null)
+      ? (@.value.type() != "string" || !(@.value like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" flag "i"))' then
+      perform keyframe_private.raise_error('invalid_request', format('plan: %s has a frame that is no predictionId.', planned.step));
+    end if;
+  end loop;
+  perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(keyframe_private.images_of_plan(new.plan)) i (path)
+  where tg_op = 'INSERT' or i.path <> all (keyframe_private.images_of_plan(old.plan));
+  return new;
+end $$;
+
+create function keyframe_private.leave_plan()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  left_out constant text[] := keyframe_private.images_of_plan(old.plan);
+begin
+  if tg_op = 'UPDATE' then
+    perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
+    return null;
+  end if;
+  perform keyframe_private.take_lock('references', old.owner_id);
+  insert into keyframe_private.file_removals (bucket, name, owner_id)
+  select 'projects', substr(path, 10), old.owner_id from unnest(left_out) path where not keyframe_private.is_reference_used(path)
+  on conflict do nothing;
+  return null;
+end $$;
+
+-- Fields that say the same thing in different ways: one in the request replaces the others in the plan. With another model than the plan's,
+-- its prompt and its images hold; its other settings were chosen for its own model.
+create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
+language plpgsql stable set search_path = '' as $$
+declare
+  planned jsonb := project.plan -> wanted.step::text;
+  same text[];
+begin
+  if planned is null or jsonb_typeof(wanted.input) <> 'object' then
+    return;
+  end if;
+  if wanted.model is null then
+    wanted.model := planned ->> 'model';
+  elsif wanted.model is distinct from planned ->> 'model' then
+    planned := planned - array(
+      select c.name from keyframe_private.known_controls() c where c.kind = 'choice' or c.name = 'negativePrompt');
+  end if;
+  planned := planned - 'model'::text;
+  foreach same slice 1 in array array[
+    array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot'],
+    array['lastFramePredictionId', 'lastFrameImagePath', ''],
+    array['referenceImagePath', 'referenceImagePaths', '']]
+  loop
+    if wanted.input ?| same then
+      planned := planned - same;
+    end if;
+  end loop;
+  wanted.input := planned || wanted.input;
+end $$;
+comment on function keyframe_private.apply_plan is 'A start with what the plan of its project says of its step.';
+
+-- Where a video begins.
+
+create function keyframe_private.begins_at_own_frame(project keyframe.projects)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return project.plan #> '{video,continuesPreviousShot}' is distinct from 'true'
+    and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false);
+end $$;
+comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project begins at the first frame that is made for it.';
+
+create function keyframe_private.previous_shot(project keyframe.projects)
+returns keyframe.projects language plpgsql stable set search_path = '' as $$
+declare
+  previous keyframe.projects;
+begin
+  select p.* into previous from keyframe.projects p
+  where p.film_id = project.film_id and p.owner_id = project.owner_id and p.film_position < project.film_position and p.deleted_at is null
+  order by p.film_position desc limit 1;
+  return previous;
+end $$;
+comment on function keyframe_private.previous_shot is 'The shot before in its film; null for the first one.';
+
+-- The picture that was taken of the file; without it the frame that the video was asked to end on, which is nearly the same.
+create function keyframe_private.end_of_video(video keyframe.predictions)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return case
+    when video.status is distinct from 'succeeded' then null
+    when video.end_image_path is not null then jsonb_build_object('firstFrameImagePath', video.end_image_path)
+    when video.input ->> 'lastFrameImagePath' is not null then jsonb_build_object('firstFrameImagePath', video.input -> 'lastFrameImagePath')
+    when exists (
+      select from keyframe.predictions f
+      where f.id = (video.input ->> 'lastFramePredictionId')::uuid and f.owner_id = video.owner_id and f.status = 'succeeded')
+      then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
+  end;
+end $$;
+comment on function keyframe_private.end_of_video is 'The picture on which a video ends, as a field of an input; null while it is not known.';
+
+-- The video before that is selected, or is being made, or is shown: what will be shown. It is not locked: a start that waits for one that is deleted meanwhile fails as if
+-- that had failed. `started`: a project whose video the same request starts, which has no row yet.
+create function keyframe_private.continue_previous(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
+language plpgsql volatile set search_path = '' as $$
+declare
+  previous keyframe.projects;
+  video keyframe.predictions;
+  frame jsonb;
+begin
+  wanted.waits_for := null;
+  if jsonb_typeof(wanted.input) <> 'object' then
+    return; -- read_input refuses it
+  elsif wanted.input -> 'continuesPreviousShot' is distinct from 'true' then
+    wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId'];
+    return;
+  end if;
+  perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
+    format('A %s continues no shot: leave out continuesPreviousShot.', wanted.step));
+  previous := keyframe_private.previous_shot(project);
+  perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
+    'There is no shot before this one in a film, so it cannot continue one. Leave out continuesPreviousShot.');
+  select v.* into video from keyframe.predictions v
+  where v.id = coalesce(
+    previous.selected_video_id,
+    (select r.id from keyframe.predictions r where r.project_id = previous.id and r.step = 'video' and r.completed_at is null
+     order by r.created_at desc, r.id desc limit 1),
+    keyframe_private.shown_take(previous, 'video')) and (previous.id is distinct from started or previous.selected_video_id is not null);
+  perform keyframe_private.raise_if(video.id is null and previous.id is distinct from started, 'frame_not_ready',
+    'The shot before has no video yet, and none is being made. Generate it first, or begin with another frame.');
+  frame := keyframe_private.end_of_video(video);
+  wanted.waits_for := case when frame is null then coalesce(video.id, started) end;
+  wanted.input := wanted.input - 'firstFrameImagePath'::text
+    || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
+end $$;
+comment on function keyframe_private.continue_previous is 'A start that continues the shot before: with the picture on which that ends, or waiting for it.';
+
+-- What waits for a video that has ended: it gets its first frame, or fails with the video, and so does what waits for it in turn. Fifty at
+-- most, then it is work again: an owner can have hundreds. In one statement, because each end looks here again.
+create function keyframe_private.begin_continuing(owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  waiting record;
+  frame jsonb;
+  looked_at integer := 0;
+  stopped uuid[] := '{}';
+  refused keyframe_private.refusal;
+begin
+  for waiting in
+    select w.id, w.input, v as video, v.id is null or v.status in ('failed', 'canceled') as is_stopped
+    from keyframe.predictions w
+    left join keyframe.predictions v on v.id = w.waits_for
+    where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
+      and (v.id is null or v.status in ('failed', 'canceled') or keyframe_private.end_of_video(v) is not null)
+    order by w.created_at, w.id limit 50
+    for update of w skip locked
+  loop
+    looked_at := looked_at + 1;
+    frame := keyframe_private.end_of_video(waiting.video);
+    if waiting.is_stopped then
+      stopped := stopped || waiting.id;
+    else
+      begin
+        perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
+        perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', owner) where frame ? 'firstFrameImagePath';
+        insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
+        select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
+        update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+      exception when sqlstate 'KEYFR' then
+        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+        perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, true);
+      end;
+    end if;
+  end loop;
+  if looked_at = 50 then
+    perform keyframe_private.add_work('ask', 'admit', owner, owner, 'admit');
+  end if;
+  if stopped <> '{}' then
+    with recursive chain (id) as (
+      select unnest(stopped) union select w.id from keyframe.predictions w join chain c on w.waits_for = c.id where w.status = 'queued'
+    )
+    update keyframe.predictions p
+    set status = 'failed', error_code = 'previous_shot_failed', error_retryable = true, completed_at = clock_timestamp(), updated_at = now(),
+        error_message = 'The shot before, which this one continues, was not made. Generate that shot, then run this step again.'
+    where p.id = any (array(select c.id from chain c limit 50)) and p.completed_at is null;
+  end if;
+end $$;
+comment on function keyframe_private.begin_continuing is 'Starts what waits for the end of a video of this owner, now that it is known, or fails it with that video.';
+
 -- supabase/schemas/30_predictions/30_inputs.sql
 
 -- Checks and completes an input, whether it comes through a function or the Data API.
@@ -3594,7 +3831,7 @@ comment on function keyframe_private.resolve_frame is 'A frame as fields of an i
 create function keyframe_private.input_fields()
 returns text[] language sql immutable set search_path = '' as $$
   select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath',
-    'referenceImagePaths', 'elementIds', 'elements']
+    'referenceImagePaths', 'elementIds', 'elements', 'continuesPreviousShot', 'continuesPredictionId']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
 comment on function keyframe_private.input_fields is 'The fields that an input can have.';
@@ -3667,15 +3904,17 @@ declare
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
     'referenceImagePaths', asked -> 'referenceImagePaths')
     || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath',
-      'lastFrameImagePath', asked -> 'lastFrameImagePath', 'elements', asked -> 'elements'));
+      'lastFrameImagePath', asked -> 'lastFrameImagePath', 'elements', asked -> 'elements',
+      'continuesPreviousShot', asked -> 'continuesPreviousShot', 'continuesPredictionId', asked -> 'continuesPredictionId'));
   values_asked jsonb := jsonb_strip_nulls(asked - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths', 'elements']);
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths', 'elements',
+    'continuesPreviousShot', 'continuesPredictionId']);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
-    case when chosen.step = 'video' and first_frame is not null then 'firstFrame' end,
+    case when chosen.step = 'video' and (first_frame is not null or asked ? 'continuesPreviousShot') then 'firstFrame' end,
     case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
@@ -3829,7 +4068,8 @@ begin
   perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
     'A start takes at most %s elements, and %s would be used. Name those of this shot in elementIds, or by @name in its prompt.',
     keyframe_private.max_elements('start'), used.number));
-  if is_asked or step <> 'video' or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+  if is_asked or step <> 'video'
+    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null then
     images := array(
       select i.path from jsonb_array_elements(used.records) with ordinality r (record, place)
       cross join lateral jsonb_array_elements_text(r.record -> 'imagePaths') with ordinality i (path, place)
@@ -3932,7 +4172,7 @@ begin
 end $$;
 comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
 
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -3947,6 +4187,8 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
+  wanted := keyframe_private.apply_plan(wanted, project);
+  wanted := keyframe_private.continue_previous(wanted, project, started);
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -3972,7 +4214,7 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
+comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input. started: see continue_previous.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -3987,8 +4229,18 @@ begin
   -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
-  if keyframe_private.free_slots(new.owner_id) > 0 and not exists (
-    select from keyframe.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
+  if new.waits_for is not null then
+    perform keyframe_private.raise_if(
+      (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
+        >= keyframe_private.max_shots(), 'invalid_request',
+      format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
+    -- Its video may have ended before this lock was taken: nothing else would look at it again.
+    if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
+      perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit');
+    end if;
+  elsif keyframe_private.free_slots(new.owner_id) > 0 and not exists (
+    select from keyframe.predictions w
+    where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null and w.waits_for is null
   ) then
     new.admitted_at := new.created_at;
     new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
@@ -4070,6 +4322,7 @@ declare
   slots integer;
 begin
   perform keyframe_private.take_lock('slots', owner);
+  perform keyframe_private.begin_continuing(owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
@@ -4078,13 +4331,13 @@ begin
     set admitted_at = moment, deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
     where p.id = any (array(
       select w.id from keyframe.predictions w
-      where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+      where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null and w.waits_for is null
       order by w.created_at, w.id
       limit slots
       for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
 end $$;
-comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
+comment on function keyframe_private.admit_waiting is 'Begins what waited for a video that has ended, and gives the free slots of an owner to the predictions that have waited longest.';
 
 -- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: it is tried again.
 create function keyframe_private.admit_next()
@@ -4104,7 +4357,7 @@ end $$;
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable set search_path = '' as $$
 begin
-  if prediction.status <> 'queued' or prediction.started_at is not null then
+  if prediction.status <> 'queued' or prediction.started_at is not null or prediction.waits_for is not null then
     return null;
   elsif prediction.admitted_at is not null then
     return 0;
@@ -4112,13 +4365,13 @@ begin
   return (
     select count(*)::integer + 1 from (
       select from keyframe.predictions w
-      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
+      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null and w.waits_for is null
         and (w.created_at, w.id) < (prediction.created_at, prediction.id)
       limit 999
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the shot before, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
 
 -- supabase/schemas/30_predictions/50_transitions.sql
 
@@ -4685,7 +4938,7 @@ comment on function keyframe.start_quote is 'Starts what a quote of the caller''
 
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
+-- A frame of another project or an upload is always current, but the shot before is looked up in the film as it is now. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -4702,9 +4955,11 @@ begin
       return true;
     end if;
   end loop;
-  return false;
+  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
+    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
+    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
-comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project, or continues a video that the shot before no longer shows.';
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(
@@ -4720,12 +4975,13 @@ begin
     'input', case when with_elements then prediction.input else prediction.input - 'elements' end,
     'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
+    'waits_for', case when prediction.status = 'queued' then prediction.waits_for end,
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
@@ -4904,22 +5160,36 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 
-create function keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
+-- `changes`: columns and values.
+create function keyframe.update_prediction(project_id uuid, prediction_id uuid, changes jsonb)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.predictions;
+  before text;
   refused keyframe_private.refusal;
 begin
   changed := keyframe_private.own_prediction(project_id, prediction_id);
-  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id
+  before := changed.end_image_path;
+  if changes ->> 'end_image_path' is not null then
+    perform keyframe_private.raise_if(changed.step <> 'video' or changed.status <> 'succeeded', 'unsupported_input',
+      'Only a video that has succeeded has a picture on which it ends.');
+    perform keyframe_private.keep_reference(changes ->> 'end_image_path', changed.owner_id);
+  end if;
+  update keyframe.predictions p
+  set (hidden, end_image_path, updated_at) = (select c.hidden, c.end_image_path, now() from jsonb_populate_record(p, changes) c)
+  where p.id = changed.id
   returning p.* into changed;
+  if changes ? 'end_image_path' then
+    perform keyframe_private.require_may_remove(array_remove(array[before], null));
+    perform keyframe_private.admit_waiting(changed.owner_id);
+  end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the picture on which a video ends.';
 
 -- A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
@@ -4940,6 +5210,9 @@ begin
     join keyframe.predictions p on p.id = i.prediction_id
     where i.source_prediction_id = wanted.id and p.completed_at is null
   ), 'generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
+  perform keyframe_private.raise_if(
+    exists (select from keyframe.predictions w where w.waits_for = wanted.id and w.status = 'queued'), 'generation_in_progress',
+    'The next shot waits to continue this video. Cancel it or wait for its end, then delete the video.');
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);
@@ -5034,18 +5307,19 @@ comment on function keyframe.list_predictions is 'The predictions of the caller'
 -- What starts cost before they are made, and what the shots of a film lack.
 
 create function keyframe_private.price_start(
-  project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost)
+  project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
+  started uuid default null)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted.project_id := price_start.project_id;
   wanted.step := price_start.step;
   wanted.input := price_start.input;
   wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted);
+  wanted := keyframe_private.resolve_start(wanted, started);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs.';
+comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see continue_previous.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -5079,8 +5353,22 @@ begin
 end $$;
 comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
 
+-- Not where a later take is not shown because another one is selected: another start would not be shown either.
+create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe.predictions t
+    where t.id = keyframe_private.shown_take(project, wanted)
+      and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0)
+      and not exists (
+        select from keyframe.predictions n
+        where n.project_id = t.project_id and n.step = wanted and n.status = 'succeeded' and not n.hidden and n.created_at > t.created_at));
+end $$;
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, and is the latest.';
+
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
-create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[])
+create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film constant keyframe.films := keyframe_private.own_film(film_id);
@@ -5090,16 +5378,19 @@ begin
     'A projectId of projectIds is not of a shot of this film. Read the film again.');
   return array(
     select p.id from keyframe.projects p
-    where p.film_id = film.id and (project_ids is null or p.id = any (project_ids)) and keyframe_private.shown_take(p, wanted) is null
+    where p.film_id = film.id and (project_ids is null or p.id = any (project_ids))
+      and (keyframe_private.shown_take(p, wanted) is null or with_outdated and keyframe_private.is_replaceable(p, wanted))
+      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(p))
       and not exists (select from keyframe.predictions r where r.project_id = p.id and r.step = wanted and r.completed_at is null)
     order by p.film_position limit 60);
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step and no run that may become one, in order; with project_ids, only these.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
 
 create function keyframe_private.estimate_starts(projects uuid[], step keyframe.generation_step, input jsonb, model text)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
+  started uuid;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
   shot jsonb;
@@ -5108,7 +5399,8 @@ declare
 begin
   foreach project in array projects loop
     begin
-      priced := keyframe_private.price_start(project, step, input, model);
+      priced := keyframe_private.price_start(project, step, input, model, started);
+      started := project;
       costs := costs || priced.cost;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
         'atMostMicros', (priced.cost).most_charge_micros, 'error', null);
@@ -5125,7 +5417,7 @@ comment on function keyframe_private.estimate_starts is 'What each start costs o
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
-  idempotency_key text default null, request_hash text default null)
+  idempotency_key text default null, request_hash text default null, outdated boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
@@ -5142,7 +5434,7 @@ begin
   else
     perform keyframe_private.take_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
     perform keyframe_private.take_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
-    shots := keyframe_private.shots_without(film_id, step, project_ids);
+    shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
     with made as (
       insert into keyframe.predictions as p (project_id, step, input, model)
       select s.id, start_film.step, start_film.input, start_film.model from unnest(shots) with ordinality s (id, place) order by s.place
@@ -5171,10 +5463,11 @@ exception when sqlstate 'KEYFR' then
   end if;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it: for all or for none.';
+comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it, with `outdated` also where the shown take is outdated: for all or for none.';
 
 create function keyframe.estimate_film(
-  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null)
+  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
+  outdated boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -5182,7 +5475,7 @@ declare
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  shots := keyframe_private.shots_without(film_id, step, project_ids);
+  shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
   if cardinality(shots) > 1 then
     rate := keyframe_private.take_token('read', cardinality(shots) - 1);
   end if;
@@ -5508,7 +5801,7 @@ declare
 begin
   for walked in 1 .. most loop
     select w.owner_id into owner from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, before)
+    where w.status = 'queued' and w.admitted_at is null and w.waits_for is null and (w.owner_id, w.created_at) < (owner, before)
     order by w.owner_id desc, w.created_at desc
     limit 1;
     exit when not found;
@@ -5536,6 +5829,22 @@ begin
     limit max_owners) a;
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
+
+-- The end of a video looks at what waits for it. A deletion does not, nor does an end that was written without triggers.
+create function keyframe_private.add_stopped(start uuid, max_rows integer)
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  as $$
+begin
+  perform keyframe_private.add_work('ask', 'admit', s.owner_id, s.owner_id, 'admit')
+  from (
+    select distinct w.owner_id from (
+      select o.owner_id, o.waits_for from keyframe.predictions o
+      where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
+    where not exists (
+      select from keyframe.predictions v where v.id = w.waits_for and (v.completed_at is null or v.status = 'succeeded'))) s
+  where not keyframe_private.has_work(s.owner_id, 'admit');
+end $$;
+comment on function keyframe_private.add_stopped is 'Adds work for owners with predictions that wait for a video which is gone.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
@@ -5578,6 +5887,8 @@ returns void language plpgsql volatile security definer set search_path = '' as 
 begin
   perform keyframe_private.add_overdue(max_rows);
   perform keyframe_private.add_admissions(max_rows);
+  perform keyframe_private.add_stopped('00000000-0000-0000-0000-000000000000', max_rows);
+  perform keyframe_private.add_stopped(gen_random_uuid(), max_rows);
   perform keyframe_private.add_lost(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
@@ -5596,13 +5907,15 @@ create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
   return (
-    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
+    select case when count(*) = count(s.pixels) and (
+      not input_megapixels.input ? 'continuesPreviousShot'
+      or coalesce(input_megapixels.input ->> 'firstFramePredictionId', input_megapixels.input ->> 'firstFrameImagePath') is not null) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
     from keyframe_private.images_of(input) i
     left join keyframe.predictions p on p.id = i.source_prediction_id
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown, or the end of the shot before is.';
 
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
@@ -7635,9 +7948,13 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
-    or exists (select from keyframe.element_images i where i.path = is_reference_used.path);
+    or exists (select from keyframe.element_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.predictions v where v.end_image_path = is_reference_used.path)
+    or exists (
+      select from keyframe.projects p
+      where p.plan <> '{}' and keyframe_private.images_of_plan(p.plan) @> array[is_reference_used.path]);
 end $$;
-comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
+comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project, its plan or an element uses an uploaded image. Nothing else decides it.';
 
 create function keyframe_private.require_may_remove(paths text[])
 returns void language plpgsql stable set search_path = '' as $$
@@ -7674,6 +7991,13 @@ begin
 end $$;
 comment on function keyframe_private.remove_partial_output is 'Lists what a store may have written of a prediction that ended without its output.';
 
+create function keyframe_private.uploads_of(prediction keyframe.predictions)
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
+end $$;
+comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction was made with, and the one on which it ends.';
+
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -7684,16 +8008,16 @@ begin
   on conflict do nothing;
 
   for owner in
-    select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
+    select distinct d.owner_id from deleted d, unnest(keyframe_private.uploads_of(d)) path order by 1
   loop
     perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select distinct 'projects', substr(image.path, 10), d.owner_id
+  select distinct 'projects', substr(path, 10), d.owner_id
   from deleted d
-  cross join lateral keyframe_private.images_of(d.input) as image
-  where image.path is not null and not keyframe_private.is_reference_used(image.path)
+  cross join lateral unnest(keyframe_private.uploads_of(d)) path
+  where not keyframe_private.is_reference_used(path)
   on conflict do nothing;
   return null;
 end $$;
@@ -8244,7 +8568,7 @@ returns jsonb language sql stable set search_path = '' as $$
   ) d
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
-    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
+    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
   ) w
 $$;
 comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
@@ -8269,7 +8593,7 @@ returns jsonb language sql stable set search_path = '' as $$
         union select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', 100)) w (owner)
       cross join lateral (
         select q.created_at as oldest from keyframe.predictions q
-        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
+        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null and q.waits_for is null order by q.created_at limit 1) o
       where not s.spending_stopped and s.max_active_per_owner > (
         select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
   from keyframe_private.due_work() u
@@ -8721,11 +9045,16 @@ select
   row_number() over (partition by p.owner_id order by p.created_at, p.id),
   p.attempt, null, null, null, null, null, null
 from keyframe.predictions p
-where p.admitted_at is null and p.status = 'queued';
+where p.admitted_at is null and p.status = 'queued' and p.waits_for is null
+union all
+select
+  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'continues', now() - p.created_at, null, p.attempt, null, null, null, null, null, null
+from keyframe.predictions p
+where p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
 comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the video of the shot before, or its last picture, is not there yet.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
@@ -8894,6 +9223,9 @@ comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses 
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
+create trigger _190_require_plan before insert or update of plan on keyframe.projects
+  for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
+comment on trigger _190_require_plan on keyframe.projects is 'Checks the plan, and keeps its images from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
@@ -8901,6 +9233,12 @@ create trigger _505_require_may_remove after update of reference_image_path on k
   for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
   execute function keyframe_private.require_may_remove_reference();
 comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client that may not delete and takes away an image that nothing else uses.';
+create trigger _506_leave_plan after update of plan on keyframe.projects
+  for each row when (old.plan <> '{}' and old.plan <> new.plan) execute function keyframe_private.leave_plan();
+comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client that may not delete and takes an image out of the plan that nothing else uses.';
+create trigger _507_leave_deleted_plan after delete on keyframe.projects
+  for each row when (old.plan <> '{}') execute function keyframe_private.leave_plan();
+comment on trigger _507_leave_deleted_plan on keyframe.projects is 'Lists the images of the plan for removal, unless something else uses them.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
 comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
@@ -8997,9 +9335,9 @@ create trigger _570_unselect_deleted_take after delete on keyframe.predictions
 comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
-  when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
+  when (old.completed_at is null and new.completed_at is not null and (old.admitted_at is not null or old.step = 'video'))
   execute function keyframe_private.admit_next();
-comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
+comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction, and the end of a video to what continues it.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
@@ -9450,10 +9788,10 @@ grant select, insert (title, description, element_ids), update (title, descripti
 grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 grant
   select,
-  insert (title, text_prompt, description, aspect_ratio, film_id, element_ids),
+  insert (title, text_prompt, description, aspect_ratio, film_id, element_ids, plan),
   update (
     title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id,
-    film_id, element_ids),
+    film_id, element_ids, plan),
   delete
 on keyframe.projects to authenticated;
 

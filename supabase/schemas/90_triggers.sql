@@ -75,6 +75,9 @@ comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses 
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
+create trigger _190_require_plan before insert or update of plan on keyframe.projects
+  for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
+comment on trigger _190_require_plan on keyframe.projects is 'Checks the plan, and keeps its images from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
@@ -82,6 +85,12 @@ create trigger _505_require_may_remove after update of reference_image_path on k
   for each row when (old.reference_image_path <> coalesce(new.reference_image_path, ''))
   execute function keyframe_private.require_may_remove_reference();
 comment on trigger _505_require_may_remove on keyframe.projects is 'Refuses a client that may not delete and takes away an image that nothing else uses.';
+create trigger _506_leave_plan after update of plan on keyframe.projects
+  for each row when (old.plan <> '{}' and old.plan <> new.plan) execute function keyframe_private.leave_plan();
+comment on trigger _506_leave_plan on keyframe.projects is 'Refuses a client that may not delete and takes an image out of the plan that nothing else uses.';
+create trigger _507_leave_deleted_plan after delete on keyframe.projects
+  for each row when (old.plan <> '{}') execute function keyframe_private.leave_plan();
+comment on trigger _507_leave_deleted_plan on keyframe.projects is 'Lists the images of the plan for removal, unless something else uses them.';
 create trigger _510_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference('reference_image_path');
 comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
@@ -178,9 +187,9 @@ create trigger _570_unselect_deleted_take after delete on keyframe.predictions
 comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
-  when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
+  when (old.completed_at is null and new.completed_at is not null and (old.admitted_at is not null or old.step = 'video'))
   execute function keyframe_private.admit_next();
-comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
+comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction, and the end of a video to what continues it.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();

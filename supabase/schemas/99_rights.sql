@@ -34,10 +34,10 @@ grant select, insert (title, description, element_ids), update (title, descripti
 grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 grant
   select,
-  insert (title, text_prompt, description, aspect_ratio, film_id, element_ids),
+  insert (title, text_prompt, description, aspect_ratio, film_id, element_ids, plan),
   update (
     title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id,
-    film_id, element_ids),
+    film_id, element_ids, plan),
   delete
 on keyframe.projects to authenticated;
 

@@ -33,6 +33,7 @@ describe("reading", () => {
       referenceImagePath: null,
       filmId: null,
       elementIds: null,
+      plan: {},
       selected: NONE_OF_EACH_STEP,
       predictions: NONE_OF_EACH_STEP,
       takes: NONE_OF_EACH_STEP,

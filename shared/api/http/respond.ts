@@ -118,10 +118,14 @@ export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boole
 
 /**
  * With the status, this decides every field of the answer: all others are set with the status, and a final status is never left.
- * Except for hidden, outdated, its changed elements and the cost, which can change at any time.
+ * Except for hidden, outdated, its changed elements, its last picture and the cost, which can change at any time.
  */
-const stateOf = ({ id, attempt, queuePosition, progress, hidden, outdated, changedElements, cost }: PredictionRow) =>
-  `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${hidden ? "h" : ""}${outdated ? "o" : ""}${changedElements.map(changeTag).join("")}.${costTag(cost)}`;
+const stateOf = ({ id, attempt, queuePosition, progress, cost, ...row }: PredictionRow) =>
+  `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${flagsOf(row)}${row.changedElements.map(changeTag).join("")}.${costTag(cost)}`;
+
+const flagsOf = ({ hidden, outdated, waitsFor, endImagePath }: Pick<PredictionRow, Flag>) =>
+  `${hidden ? "h" : ""}${outdated ? "o" : ""}${waitsFor === null ? "" : "w"}${endImagePath === null ? "" : `e${/(\w{1,8})\.\w+$/.exec(endImagePath)?.[1] ?? ""}`}`;
+type Flag = "hidden" | "outdated" | "waitsFor" | "endImagePath";
 
 /** The beginning of its id and the initials of what has changed. */
 const changeTag = ({ elementId, changed }: PredictionRow["changedElements"][number]) =>

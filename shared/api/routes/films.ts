@@ -74,8 +74,8 @@ export const changeFilm: Handler<"changeFilm"> = async ({ path, body, caller, he
 };
 
 const startOf = ({ path, body }: Pick<Call<"startFilm">, "path" | "body">) => {
-  const { projectIds, model, ...input } = body;
-  return { film_id: path("filmId"), step: path("step"), input, model, project_ids: projectIds };
+  const { projectIds, model, outdated, ...input } = body;
+  return { film_id: path("filmId"), step: path("step"), input, model, project_ids: projectIds, outdated };
 };
 
 /** POST /api/films/:filmId/generate/:step → 202 with what was started, in the order of the shots. */

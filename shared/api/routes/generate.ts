@@ -130,9 +130,10 @@ const predictionOf = ({ path }: Pick<Call<"changePrediction">, "path">) => ({
   prediction_id: path("predictionId"),
 });
 
-/** PATCH /api/projects/:projectId/predictions/:predictionId → 200 with the prediction, hidden or shown again. */
+/** PATCH /api/projects/:projectId/predictions/:predictionId → 200 with the prediction, hidden or shown, or with its last picture. */
 export const changePrediction: Handler<"changePrediction"> = async (call, deps) => {
-  const args = { ...predictionOf(call), hidden: call.body.hidden };
+  const { hidden, endImagePath } = call.body;
+  const args = { ...predictionOf(call), changes: { hidden, end_image_path: endImagePath } };
   const answer = await deps.database.call("update_prediction", args, call.caller, read);
   return answerWith(answer.prediction, answerHeaders(answer), call.caller, deps);
 };

@@ -11,9 +11,9 @@ const wholeProjectAnswer = projectAnswer.extend({ predictions: stepRows });
 
 /** POST /api/projects → 201 with the project. */
 export const createProject: Handler<"createProject"> = async ({ body, idempotency, caller }, { database }) => {
-  const { title, textPrompt, description, aspectRatio, filmId, elementIds } = body;
+  const { title, textPrompt, description, aspectRatio, filmId, elementIds, plan } = body;
   const fields = { title, text_prompt: textPrompt, description, aspect_ratio: aspectRatio, film_id: filmId };
-  const args = { ...fields, element_ids: elementIds, ...idempotency };
+  const args = { ...fields, element_ids: elementIds, plan, ...idempotency };
   const answer = await database.call("create_project", args, caller, projectAnswer);
   return versioned(mapProject(answer.project), answer);
 };
@@ -29,7 +29,7 @@ export const readProject: Handler<"readProject"> = async (call, { database, stor
 
 /** PATCH /api/projects/:projectId → 200 with the changed project; 412 when it is no longer what If-Match names. */
 export const changeProject: Handler<"changeProject"> = async ({ path, body, caller, headers }, { database }) => {
-  const { title, textPrompt, description, referenceImagePath, aspectRatio, selected, filmId, elementIds } = body;
+  const { title, textPrompt, description, referenceImagePath, aspectRatio, selected, filmId, elementIds, plan } = body;
   const changes = {
     title,
     text_prompt: textPrompt,
@@ -41,6 +41,7 @@ export const changeProject: Handler<"changeProject"> = async ({ path, body, call
     selected_video_id: selected?.video,
     film_id: filmId,
     element_ids: elementIds,
+    plan,
   };
   const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
   const answer = await database.call("update_project", args, caller, projectAnswer);

@@ -11,6 +11,7 @@ export const projectFields = project.omit({ projectId: true, selected: true }).e
   selectedFirstFrameId: z.string().nullable(),
   selectedLastFrameId: z.string().nullable(),
   selectedVideoId: z.string().nullable(),
+  plan: z.record(z.string(), z.unknown()),
 });
 export const projectRow = fromRow(projectFields);
 
@@ -21,7 +22,7 @@ type StepRows = z.infer<typeof stepRows>;
 export function mapProject({ id, created_at, ...row }: z.infer<typeof projectFields>): Project {
   const { selectedFirstFrameId, selectedLastFrameId, selectedVideoId, ...fields } = row;
   const selected = { "first-frame": selectedFirstFrameId, "last-frame": selectedLastFrameId, video: selectedVideoId };
-  return { projectId: id, ...fields, selected };
+  return { projectId: id, ...fields, plan: fields.plan as Project["plan"], selected }; // Postgres has checked its fields
 }
 
 /** `files` are the signed outputs by path. */

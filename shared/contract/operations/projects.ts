@@ -94,10 +94,15 @@ export const projectOperations = {
     body: changeProjectBody,
     answer: project,
     versioned: true,
-    errors: ["not_found", "frame_not_ready", "precondition_failed"],
+    errors: ["not_found", "frame_not_ready", "unsupported_input", "precondition_failed"],
     examples: [
       { summary: "Another title", path, body: { title: "Harbour, second draft" } },
       { summary: "Out of its film", path, body: { filmId: null } },
+      {
+        summary: "A plan: its video continues the shot before",
+        path,
+        body: { plan: { video: { continuesPreviousShot: true, durationSeconds: 5 } } },
+      },
       { summary: "Another first frame", path, body: { selected: { "first-frame": SAMPLE.firstFrameId } } },
       { summary: "Another video", path, body: { selected: { video: SAMPLE.videoId } } },
     ],
@@ -133,13 +138,21 @@ export const projectOperations = {
   changePrediction: {
     ...take,
     method: "PATCH",
-    summary: "Hide a prediction, or show it again",
+    summary: "Hide a prediction or show it again; store the last picture of a video",
     description:
-      "Lists leave a hidden prediction out, and its step shows another take unless this one is selected. It can still be read, selected and used by its id. After a timeout or a 5xx, repeat the request: the result is the same.",
+      "Lists leave a hidden prediction out, and its step shows another take unless this one is selected. It can still be read, selected and used by its id.\n\n" +
+      "`endImagePath` is the picture on which a video ends, which you have uploaded: starts of the next shot that wait for it begin. After a timeout or a 5xx, repeat the request: the result is the same.",
     body: changePredictionBody,
     tagged: true,
-    errors: ["not_found"],
-    examples: [{ summary: "A take that you have rejected", path: takePath, body: { hidden: true } }],
+    errors: ["not_found", "unsupported_input"],
+    examples: [
+      { summary: "A take that you have rejected", path: takePath, body: { hidden: true } },
+      {
+        summary: "The last picture of a video",
+        path: { ...takePath, predictionId: SAMPLE.videoId },
+        body: { endImagePath: SAMPLE.referenceImagePath },
+      },
+    ],
   },
   deletePrediction: {
     ...take,

@@ -59,6 +59,7 @@ create table keyframe.projects (
   film_id uuid,
   film_position integer,
   element_ids uuid[],
+  plan jsonb not null default '{}',
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line check (keyframe_private.is_one_line(title)),
   constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
@@ -91,6 +92,7 @@ comment on column keyframe.projects.selected_video_id is 'The take that is the s
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 comment on column keyframe.projects.element_ids is 'The elements that it is made with; null: those of its film.';
+comment on column keyframe.projects.plan is 'How its steps are made: for each step, fields of a start that apply where a start leaves them out. For example {"video": {"durationSeconds": 5, "continuesPreviousShot": true}}.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
 -- To find those that have an element that is deleted.
@@ -184,6 +186,10 @@ begin
     join keyframe.predictions p on p.id = i.prediction_id
     where source.project_id = old.id and p.completed_at is null), 'generation_in_progress',
     'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.');
+  perform keyframe_private.raise_if(exists (
+    select from keyframe.predictions v join keyframe.predictions w on w.waits_for = v.id and w.status = 'queued'
+    where v.project_id = old.id and v.step = 'video'), 'generation_in_progress',
+    'The next shot waits to continue a video of this project. Cancel it or wait for its end, then delete the project.');
   more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
   if before + more <= 1000 then
     perform set_config('keyframe.deleted_predictions', (before + more)::text, true);

@@ -14,7 +14,7 @@ comment on function keyframe_private.own_project is 'The project, if it is the c
 
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
-  request_hash text default null, film_id uuid default null, element_ids uuid[] default null)
+  request_hash text default null, film_id uuid default null, element_ids uuid[] default null, plan jsonb default '{}')
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
@@ -29,10 +29,10 @@ begin
     perform keyframe_private.raise_if(not found, 'not_found',
       'The project this Idempotency-Key created has been deleted since. Send a new key.');
   else
-    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids)
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids, plan)
     values (
       request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio,
-      create_project.film_id, create_project.element_ids)
+      create_project.film_id, create_project.element_ids, create_project.plan)
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed,
@@ -132,9 +132,10 @@ declare
 begin
   update keyframe.projects p
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
-    selected_video_id, film_id, element_ids) = (
+    selected_video_id, film_id, element_ids, plan) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id,
-      c.selected_last_frame_id, c.selected_video_id, c.film_id, c.element_ids
+      c.selected_last_frame_id, c.selected_video_id, c.film_id, c.element_ids,
+      (select coalesce(jsonb_object_agg(s.key, s.value), '{}') from jsonb_each(p.plan || c.plan) s where s.value <> 'null')
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null
     and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))

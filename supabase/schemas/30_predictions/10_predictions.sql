@@ -14,6 +14,7 @@ create table keyframe.predictions (
   requested_model text,
   provider_prediction_id text unique,
   attempt integer not null default 0,
+  waits_for uuid,
   admitted_at timestamptz,
   deadline_at timestamptz,
   progress real,
@@ -30,6 +31,7 @@ create table keyframe.predictions (
   output_height integer,
   output_duration_seconds double precision,
   output_has_audio boolean,
+  end_image_path text,
   hidden boolean not null default false,
   started_by_server boolean not null default coalesce(auth.jwt() ->> 'keyframe_actor' = 'server', false),
   client_id text default auth.jwt() ->> 'client_id',
@@ -45,6 +47,9 @@ create table keyframe.predictions (
   constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded')
     or started_at is not null),
   constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
+  constraint not_admitted_while_it_waits_for_another check (waits_for is null or admitted_at is null),
+  constraint end_image_only_of_a_finished_video check (
+    end_image_path is null or step = 'video' and status = 'succeeded' and starts_with(end_image_path, 'projects/')),
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
   constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
@@ -91,12 +96,14 @@ comment on column keyframe.predictions.model is 'The model that makes it. An ins
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
+comment on column keyframe.predictions.waits_for is 'The video of the shot before, on whose last picture it starts, while that picture is not known. It gets no slot before.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was asked for. Null for images, and when the file does not say it.';
+comment on column keyframe.predictions.end_image_path is 'The picture on which the video ends, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
 comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: a session of the owner''s, or a server.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
@@ -108,7 +115,11 @@ create index predictions_step_model_idx on keyframe.predictions (step, model);
 -- These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
-create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
+create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
+  where admitted_at is null and status = 'queued' and waits_for is null;
+create index predictions_continuing_idx on keyframe.predictions (owner_id, created_at, id) where waits_for is not null and status = 'queued';
+create index predictions_waits_for_idx on keyframe.predictions (waits_for) where waits_for is not null and status = 'queued';
+create index predictions_end_image_path_idx on keyframe.predictions (end_image_path) where end_image_path is not null;
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
 -- To read a range of days only.
@@ -167,18 +178,20 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden` and its model's new name. Another's input changes only when it moves to a model while queued.
+-- An ended one is history, except `hidden`, its last picture and its model's new name. Another's input changes only while it is queued: when it
+-- moves to another model, or when the frame is known that it waited for.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
   kept keyframe.predictions := new;
 begin
   if old.completed_at is null then
-    if old.status = 'queued' and new.model <> old.model then
+    if old.status = 'queued' and (new.model <> old.model or new.waits_for is distinct from old.waits_for) then
       return new;
     end if;
   else
     kept.hidden := old.hidden;
+    kept.end_image_path := old.end_image_path;
     kept.deadline_at := old.deadline_at; -- it means nothing any more
     kept.updated_at := old.updated_at;
     if pg_trigger_depth() > 1 then
@@ -191,7 +204,7 @@ begin
   end if;
   raise exception '% Insert another prediction with the new input: docs/administer.md, "Run one again that failed".',
     case when old.completed_at is null then 'A prediction keeps its input.'
-      else 'An ended prediction keeps everything but hidden, which leaves it out of lists.' end
+      else 'An ended prediction keeps everything but hidden and end_image_path.' end
     using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end $$;
 

@@ -129,7 +129,8 @@ begin
   perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
     'A start takes at most %s elements, and %s would be used. Name those of this shot in elementIds, or by @name in its prompt.',
     keyframe_private.max_elements('start'), used.number));
-  if is_asked or step <> 'video' or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+  if is_asked or step <> 'video'
+    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null then
     images := array(
       select i.path from jsonb_array_elements(used.records) with ordinality r (record, place)
       cross join lateral jsonb_array_elements_text(r.record -> 'imagePaths') with ordinality i (path, place)

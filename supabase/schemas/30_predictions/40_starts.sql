@@ -60,7 +60,7 @@ begin
 end $$;
 comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
 
-create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions, started uuid default null)
 language plpgsql volatile set search_path = '' as $$
 declare
   project keyframe.projects;
@@ -75,6 +75,8 @@ begin
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
+  wanted := keyframe_private.apply_plan(wanted, project);
+  wanted := keyframe_private.continue_previous(wanted, project, started);
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -100,7 +102,7 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
+comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input. started: see continue_previous.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -115,8 +117,18 @@ begin
   -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
-  if keyframe_private.free_slots(new.owner_id) > 0 and not exists (
-    select from keyframe.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
+  if new.waits_for is not null then
+    perform keyframe_private.raise_if(
+      (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
+        >= keyframe_private.max_shots(), 'invalid_request',
+      format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
+    -- Its video may have ended before this lock was taken: nothing else would look at it again.
+    if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
+      perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit');
+    end if;
+  elsif keyframe_private.free_slots(new.owner_id) > 0 and not exists (
+    select from keyframe.predictions w
+    where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null and w.waits_for is null
   ) then
     new.admitted_at := new.created_at;
     new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
@@ -198,6 +210,7 @@ declare
   slots integer;
 begin
   perform keyframe_private.take_lock('slots', owner);
+  perform keyframe_private.begin_continuing(owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
@@ -206,13 +219,13 @@ begin
     set admitted_at = moment, deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
     where p.id = any (array(
       select w.id from keyframe.predictions w
-      where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+      where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null and w.waits_for is null
       order by w.created_at, w.id
       limit slots
       for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
 end $$;
-comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
+comment on function keyframe_private.admit_waiting is 'Begins what waited for a video that has ended, and gives the free slots of an owner to the predictions that have waited longest.';
 
 -- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: it is tried again.
 create function keyframe_private.admit_next()
@@ -232,7 +245,7 @@ end $$;
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer language plpgsql stable set search_path = '' as $$
 begin
-  if prediction.status <> 'queued' or prediction.started_at is not null then
+  if prediction.status <> 'queued' or prediction.started_at is not null or prediction.waits_for is not null then
     return null;
   elsif prediction.admitted_at is not null then
     return 0;
@@ -240,10 +253,10 @@ begin
   return (
     select count(*)::integer + 1 from (
       select from keyframe.predictions w
-      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
+      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null and w.waits_for is null
         and (w.created_at, w.id) < (prediction.created_at, prediction.id)
       limit 999
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the shot before, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';

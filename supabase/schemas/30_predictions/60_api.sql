@@ -1,6 +1,6 @@
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
+-- A frame of another project or an upload is always current, but the shot before is looked up in the film as it is now. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -17,9 +17,11 @@ begin
       return true;
     end if;
   end loop;
-  return false;
+  return coalesce(prediction.input -> 'continuesPreviousShot' = 'true', false) and (
+    select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
+    where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
-comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project, or continues a video that the shot before no longer shows.';
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(
@@ -35,12 +37,13 @@ begin
     'input', case when with_elements then prediction.input else prediction.input - 'elements' end,
     'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
+    'waits_for', case when prediction.status = 'queued' then prediction.waits_for end,
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'end_image_path', prediction.end_image_path, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', json_array_length(changed) > 0 or prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'changed_elements', changed,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
@@ -219,22 +222,36 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 
-create function keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
+-- `changes`: columns and values.
+create function keyframe.update_prediction(project_id uuid, prediction_id uuid, changes jsonb)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.predictions;
+  before text;
   refused keyframe_private.refusal;
 begin
   changed := keyframe_private.own_prediction(project_id, prediction_id);
-  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now() where p.id = changed.id
+  before := changed.end_image_path;
+  if changes ->> 'end_image_path' is not null then
+    perform keyframe_private.raise_if(changed.step <> 'video' or changed.status <> 'succeeded', 'unsupported_input',
+      'Only a video that has succeeded has a picture on which it ends.');
+    perform keyframe_private.keep_reference(changes ->> 'end_image_path', changed.owner_id);
+  end if;
+  update keyframe.predictions p
+  set (hidden, end_image_path, updated_at) = (select c.hidden, c.end_image_path, now() from jsonb_populate_record(p, changes) c)
+  where p.id = changed.id
   returning p.* into changed;
+  if changes ? 'end_image_path' then
+    perform keyframe_private.require_may_remove(array_remove(array[before], null));
+    perform keyframe_private.admit_waiting(changed.owner_id);
+  end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the picture on which a video ends.';
 
 -- A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
@@ -255,6 +272,9 @@ begin
     join keyframe.predictions p on p.id = i.prediction_id
     where i.source_prediction_id = wanted.id and p.completed_at is null
   ), 'generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
+  perform keyframe_private.raise_if(
+    exists (select from keyframe.predictions w where w.waits_for = wanted.id and w.status = 'queued'), 'generation_in_progress',
+    'The next shot waits to continue this video. Cancel it or wait for its end, then delete the video.');
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);

@@ -1,18 +1,19 @@
 -- What starts cost before they are made, and what the shots of a film lack.
 
 create function keyframe_private.price_start(
-  project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost)
+  project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
+  started uuid default null)
 language plpgsql volatile set search_path = '' as $$
 begin
   wanted.project_id := price_start.project_id;
   wanted.step := price_start.step;
   wanted.input := price_start.input;
   wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted);
+  wanted := keyframe_private.resolve_start(wanted, started);
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs.';
+comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see continue_previous.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -46,8 +47,22 @@ begin
 end $$;
 comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
 
+-- Not where a later take is not shown because another one is selected: another start would not be shown either.
+create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe.predictions t
+    where t.id = keyframe_private.shown_take(project, wanted)
+      and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0)
+      and not exists (
+        select from keyframe.predictions n
+        where n.project_id = t.project_id and n.step = wanted and n.status = 'succeeded' and not n.hidden and n.created_at > t.created_at));
+end $$;
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, and is the latest.';
+
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
-create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[])
+create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film constant keyframe.films := keyframe_private.own_film(film_id);
@@ -57,16 +72,19 @@ begin
     'A projectId of projectIds is not of a shot of this film. Read the film again.');
   return array(
     select p.id from keyframe.projects p
-    where p.film_id = film.id and (project_ids is null or p.id = any (project_ids)) and keyframe_private.shown_take(p, wanted) is null
+    where p.film_id = film.id and (project_ids is null or p.id = any (project_ids))
+      and (keyframe_private.shown_take(p, wanted) is null or with_outdated and keyframe_private.is_replaceable(p, wanted))
+      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(p))
       and not exists (select from keyframe.predictions r where r.project_id = p.id and r.step = wanted and r.completed_at is null)
     order by p.film_position limit 60);
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step and no run that may become one, in order; with project_ids, only these.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
 
 create function keyframe_private.estimate_starts(projects uuid[], step keyframe.generation_step, input jsonb, model text)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
+  started uuid;
   priced record;
   costs keyframe_private.run_cost[] := '{}';
   shot jsonb;
@@ -75,7 +93,8 @@ declare
 begin
   foreach project in array projects loop
     begin
-      priced := keyframe_private.price_start(project, step, input, model);
+      priced := keyframe_private.price_start(project, step, input, model, started);
+      started := project;
       costs := costs || priced.cost;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
         'atMostMicros', (priced.cost).most_charge_micros, 'error', null);
@@ -92,7 +111,7 @@ comment on function keyframe_private.estimate_starts is 'What each start costs o
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
-  idempotency_key text default null, request_hash text default null)
+  idempotency_key text default null, request_hash text default null, outdated boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
@@ -109,7 +128,7 @@ begin
   else
     perform keyframe_private.take_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
     perform keyframe_private.take_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
-    shots := keyframe_private.shots_without(film_id, step, project_ids);
+    shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
     with made as (
       insert into keyframe.predictions as p (project_id, step, input, model)
       select s.id, start_film.step, start_film.input, start_film.model from unnest(shots) with ordinality s (id, place) order by s.place
@@ -138,10 +157,11 @@ exception when sqlstate 'KEYFR' then
   end if;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it: for all or for none.';
+comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it, with `outdated` also where the shown take is outdated: for all or for none.';
 
 create function keyframe.estimate_film(
-  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null)
+  film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
+  outdated boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -149,7 +169,7 @@ declare
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
-  shots := keyframe_private.shots_without(film_id, step, project_ids);
+  shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
   if cardinality(shots) > 1 then
     rate := keyframe_private.take_token('read', cardinality(shots) - 1);
   end if;

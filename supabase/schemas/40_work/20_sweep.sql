@@ -22,7 +22,7 @@ declare
 begin
   for walked in 1 .. most loop
     select w.owner_id into owner from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, before)
+    where w.status = 'queued' and w.admitted_at is null and w.waits_for is null and (w.owner_id, w.created_at) < (owner, before)
     order by w.owner_id desc, w.created_at desc
     limit 1;
     exit when not found;
@@ -50,6 +50,22 @@ begin
     limit max_owners) a;
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
+
+-- The end of a video looks at what waits for it. A deletion does not, nor does an end that was written without triggers.
+create function keyframe_private.add_stopped(start uuid, max_rows integer)
+returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  as $$
+begin
+  perform keyframe_private.add_work('ask', 'admit', s.owner_id, s.owner_id, 'admit')
+  from (
+    select distinct w.owner_id from (
+      select o.owner_id, o.waits_for from keyframe.predictions o
+      where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
+    where not exists (
+      select from keyframe.predictions v where v.id = w.waits_for and (v.completed_at is null or v.status = 'succeeded'))) s
+  where not keyframe_private.has_work(s.owner_id, 'admit');
+end $$;
+comment on function keyframe_private.add_stopped is 'Adds work for owners with predictions that wait for a video which is gone.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
@@ -92,6 +108,8 @@ returns void language plpgsql volatile security definer set search_path = '' as 
 begin
   perform keyframe_private.add_overdue(max_rows);
   perform keyframe_private.add_admissions(max_rows);
+  perform keyframe_private.add_stopped('00000000-0000-0000-0000-000000000000', max_rows);
+  perform keyframe_private.add_stopped(gen_random_uuid(), max_rows);
   perform keyframe_private.add_lost(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');

@@ -4,13 +4,15 @@ create function keyframe_private.input_megapixels(input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
 begin
   return (
-    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
+    select case when count(*) = count(s.pixels) and (
+      not input_megapixels.input ? 'continuesPreviousShot'
+      or coalesce(input_megapixels.input ->> 'firstFramePredictionId', input_megapixels.input ->> 'firstFrameImagePath') is not null) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
     from keyframe_private.images_of(input) i
     left join keyframe.predictions p on p.id = i.source_prediction_id
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown, or the end of the shot before is.';
 
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$

@@ -39,9 +39,13 @@ returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path)
-    or exists (select from keyframe.element_images i where i.path = is_reference_used.path);
+    or exists (select from keyframe.element_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.predictions v where v.end_image_path = is_reference_used.path)
+    or exists (
+      select from keyframe.projects p
+      where p.plan <> '{}' and keyframe_private.images_of_plan(p.plan) @> array[is_reference_used.path]);
 end $$;
-comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project or an element uses an uploaded image. Nothing else decides it.';
+comment on function keyframe_private.is_reference_used is 'Whether a prediction, a project, its plan or an element uses an uploaded image. Nothing else decides it.';
 
 create function keyframe_private.require_may_remove(paths text[])
 returns void language plpgsql stable set search_path = '' as $$
@@ -78,6 +82,13 @@ begin
 end $$;
 comment on function keyframe_private.remove_partial_output is 'Lists what a store may have written of a prediction that ended without its output.';
 
+create function keyframe_private.uploads_of(prediction keyframe.predictions)
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
+end $$;
+comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction was made with, and the one on which it ends.';
+
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -88,16 +99,16 @@ begin
   on conflict do nothing;
 
   for owner in
-    select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
+    select distinct d.owner_id from deleted d, unnest(keyframe_private.uploads_of(d)) path order by 1
   loop
     perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, owner_id)
-  select distinct 'projects', substr(image.path, 10), d.owner_id
+  select distinct 'projects', substr(path, 10), d.owner_id
   from deleted d
-  cross join lateral keyframe_private.images_of(d.input) as image
-  where image.path is not null and not keyframe_private.is_reference_used(image.path)
+  cross join lateral unnest(keyframe_private.uploads_of(d)) path
+  where not keyframe_private.is_reference_used(path)
   on conflict do nothing;
   return null;
 end $$;

@@ -37,7 +37,7 @@ returns jsonb language sql stable set search_path = '' as $$
   ) d
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
-    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
+    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' and o.waits_for is null limit 10000) p
   ) w
 $$;
 comment on function keyframe_private.prediction_figures is 'The figures of active predictions, counted up to 10,000, for health and metrics.';
@@ -62,7 +62,7 @@ returns jsonb language sql stable set search_path = '' as $$
         union select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', 100)) w (owner)
       cross join lateral (
         select q.created_at as oldest from keyframe.predictions q
-        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
+        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null and q.waits_for is null order by q.created_at limit 1) o
       where not s.spending_stopped and s.max_active_per_owner > (
         select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
   from keyframe_private.due_work() u

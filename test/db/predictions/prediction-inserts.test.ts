@@ -210,8 +210,8 @@ test("a last frame and a video → build on the latest frames that succeeded, no
 test("the answer → has what the API sends, and nothing else of the row", async () => {
   const { prediction } = await start(db, world);
   expect(Object.keys(prediction).join(" ")).toBe(
-    "id project_id step status model requested_model input attempt progress queue_position error_code error_message error_retryable error_stage output_path " +
-      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds output_has_audio cost hidden outdated " +
+    "id project_id step status model requested_model input attempt progress queue_position waits_for error_code error_message error_retryable error_stage output_path " +
+      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds output_has_audio end_image_path cost hidden outdated " +
       "changed_elements created_at started_at completed_at",
   );
 });

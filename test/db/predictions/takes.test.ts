@@ -32,7 +32,7 @@ const take = async (step: SeedOptions["step"] = "first-frame", of = world, optio
 const remove = (id: string, of = world) =>
   call<Answer>(db, of.owner, "delete_prediction", { project_id: of.project, prediction_id: id });
 const hide = (id: string, hidden = true, of = world) =>
-  call<Answer>(db, of.owner, "update_prediction", { project_id: of.project, prediction_id: id, hidden });
+  call<Answer>(db, of.owner, "update_prediction", { project_id: of.project, prediction_id: id, changes: { hidden } });
 const select = (changes: object, of = world) =>
   call<object>(db, of.owner, "update_project", { project_id: of.project, changes });
 const exists = async (id: string) => (await db.sql`select from keyframe.predictions where id = ${id}`).length === 1;

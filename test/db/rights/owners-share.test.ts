@@ -331,7 +331,7 @@ describe("a project with more predictions than one request deletes", () => {
       ["list_predictions", project],
       ["read_prediction", { ...one, step: "first-frame" }],
       ["cancel_prediction", one],
-      ["update_prediction", { ...one, hidden: true }],
+      ["update_prediction", { ...one, changes: { hidden: true } }],
       ["delete_prediction", one],
       ["start_prediction", { ...project, step: "first-frame" }],
       ["start_prediction", { project_id: other, step: "last-frame", input: { firstFramePredictionId: frame?.id } }],

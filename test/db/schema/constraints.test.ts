@@ -29,6 +29,8 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   output_if_and_only_if_succeeded: { status: "succeeded", columns: { output_sha256: null } },
   output_path_is_its_own: { status: "succeeded", columns: { output_path: `${someId}/${someId}/${someId}.png` } },
   output_facts_only_if_succeeded: { status: "failed", columns: { output_has_audio: true } },
+  end_image_only_of_a_finished_video: { status: "succeeded", columns: { end_image_path: "projects/a.png" } },
+  not_admitted_while_it_waits_for_another: { status: "queued", columns: { waits_for: crypto.randomUUID() } },
   output_has_both_sides_or_none: { status: "succeeded", columns: { output_width: null } },
   output_is_exact_in_json: { status: "succeeded", columns: { output_bytes: String(2 ** 53) } },
   error_stage_only_of_rejected_content: { status: "failed", columns: { error_stage: "input" } },

@@ -32,6 +32,11 @@ describe("admin_queue", () => {
     ],
     ["at_the_provider", "processing", { lease_token: null, due_at: inSeconds(30) }],
     ["waiting", "queued", { lease_token: null, admitted_at: null, deadline_at: null }],
+    [
+      "continues",
+      "queued",
+      { lease_token: null, admitted_at: null, deadline_at: null, waits_for: crypto.randomUUID() },
+    ],
   ])("%s: %s → it says so", async (why, status, columns) => {
     const { id } = await seedPrediction(db.sql, world, { status, columns });
     const row = await whyOf(id);

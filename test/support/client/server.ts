@@ -96,6 +96,7 @@ export const predictionWith = (fields: Partial<Prediction> = {}): Prediction => 
   status: "queued",
   progress: null,
   queuePosition: null,
+  waitsFor: null,
   model: "owner/name",
   requestedModel: null,
   input: SAMPLE_PREDICTION.input,
@@ -108,6 +109,7 @@ export const predictionWith = (fields: Partial<Prediction> = {}): Prediction => 
   startedAt: null,
   completedAt: null,
   output: null,
+  endImagePath: null,
   error: null,
   ...fields,
 });

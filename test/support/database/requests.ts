@@ -66,7 +66,7 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   },
   update_prediction: {
     takes: "change",
-    args: (of) => ({ ...ofProject(of), prediction_id: of.prediction, hidden: true }),
+    args: (of) => ({ ...ofProject(of), prediction_id: of.prediction, changes: { hidden: true } }),
   },
   delete_prediction: { takes: "change", args: (of) => ({ ...ofProject(of), prediction_id: of.prediction }) },
   list_models: { takes: "read", args: none },

@@ -34,6 +34,7 @@ test.each([
 
 test.each<[string, object, object]>([
   ["the place in line", { queue_position: 3 }, { queue_position: 2 }],
+  ["the video that it waited for", { waits_for: crypto.randomUUID() }, { waits_for: null }],
   ["the progress", running, { ...running, progress: 0.6 }],
   ["the attempt", running, { ...running, attempt: 2 }],
   ["the status", { ...running, status: "starting" }, running],

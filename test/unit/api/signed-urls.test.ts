@@ -129,7 +129,13 @@ test("a page with a file that is gone → its output is null, the others are as 
     ...{ id: PROJECT, title: "Harbour", text_prompt: "Dawn", description: "", reference_image_path: null },
     aspect_ratio: "16:9",
     film_id: null,
-    ...{ element_ids: null, selected_first_frame_id: null, selected_last_frame_id: null, selected_video_id: null },
+    ...{
+      element_ids: null,
+      plan: {},
+      selected_first_frame_id: null,
+      selected_last_frame_id: null,
+      selected_video_id: null,
+    },
     ...{ created_at: time, updated_at: time },
   };
   const projects = predictions.map((prediction) => ({

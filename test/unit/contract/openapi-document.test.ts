@@ -203,7 +203,7 @@ test("openapi-typescript → a field that a body may leave out is optional, and 
     ];
   });
   expect(uses).toContain(
-    'true satisfies Same<OptionalOf<Body<"createProject">>, "description" | "filmId" | "elementIds" | "aspectRatio">;',
+    'true satisfies Same<OptionalOf<Body<"createProject">>, "description" | "filmId" | "elementIds" | "plan" | "aspectRatio">;',
   );
   expect(uses).toContain('{"url":"https://crm.example.com/keyframe"} satisfies Body<"createWebhook">;');
 

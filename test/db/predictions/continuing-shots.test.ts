@@ -1,0 +1,302 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { sweepAndClaim, readRow } from "../../support/database/calls.ts";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { emptyTables } from "../../support/database/empty-tables.ts";
+import { addFilm, addShot } from "../../support/database/films.ts";
+import { addWorld, columnsIn, type Row, seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addReference } from "../../support/database/user.ts";
+import { untilSomebodyWaits } from "../../support/database/waiting.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// A shot whose video begins where the one before ends: it waits for that video, and for the picture on which it ends.
+
+const db = useDatabase("shipped limits");
+const world = useWorld(db);
+beforeEach(async () => {
+  await emptyTables(
+    db.sql,
+    "keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets",
+  );
+});
+
+type Made = Row & { id: string; input: Row };
+const CONTINUES = { video: { continuesPreviousShot: true } };
+const asOwner = <Answer>(name: string, args: Record<string, string | number | boolean | object | null>) =>
+  call<Answer>(db, world.owner, name, args);
+const plan = (project: string, settings: object) =>
+  asOwner("update_project", { project_id: project, changes: { plan: settings } });
+const startVideo = async (project: string, fields: Record<string, object> = {}) =>
+  (await asOwner<{ prediction: Made }>("start_prediction", { project_id: project, step: "video", ...fields }))
+    .prediction;
+const startFilm = async (film: string, fields: Record<string, string | boolean | object> = {}) =>
+  (await asOwner<{ predictions: Made[] }>("start_film", { film_id: film, step: "video", ...fields })).predictions;
+const storeEnd = (video: string, project: string, path: string | null) =>
+  asOwner("update_prediction", { project_id: project, prediction_id: video, changes: { end_image_path: path } });
+const takeOf = async (project: string, step: "first-frame" | "video" = "video", input: object = {}) =>
+  (await seedPrediction(db.sql, { owner: world.owner, project }, { step, status: "succeeded", input })).id;
+/** What a worker writes when the file of a run is stored. */
+const succeed = async (id: string) => {
+  const { owner_id, project_id } = await readRow(db.sql, id);
+  const path = `${owner_id}/${project_id}/${id}.mp4`;
+  const { status: _, ...columns } = columnsIn("succeeded", "video", path);
+  await db.sql`update keyframe.predictions set ${db.sql({ ...columns, status: "storing" })} where false`;
+  await db.sql`update keyframe.predictions set status = 'storing', provider_prediction_id = ${`run-${id}`}, started_at = now(),
+    provider_output_url = 'https://replicate.delivery/out.mp4' where id = ${id}`;
+  await db.sql`
+    update keyframe.predictions set status = 'succeeded', output_path = ${path}, output_content_type = 'video/mp4', output_bytes = 1,
+      output_sha256 = ${"a".repeat(64)}, completed_at = now() where id = ${id}`;
+};
+const stateOf = async (id: string) => {
+  const { status, waits_for, admitted_at, error_code } = await readRow(db.sql, id);
+  return { status, waits_for, admitted: admitted_at !== null, error_code };
+};
+const waitsFor = (id: string | undefined) => ({ status: "queued", waits_for: id, admitted: false, error_code: null });
+const STARTED = { status: "queued", waits_for: null, admitted: true, error_code: null };
+const held = async () => {
+  const [row] = await db.sql<{ held: number }[]>`
+    select coalesce(sum(held_micros), 0)::int as held from keyframe_private.costs where owner_id = ${world.owner}`;
+  return row?.held;
+};
+
+/** A film whose first shot has a first frame, and whose others continue the one before. */
+async function addContinuingFilm(shots: number) {
+  const film = await addFilm(db, world.owner);
+  const projects: string[] = [];
+  for (let shot = 0; shot < shots; shot++) {
+    const project = await addShot(db, world.owner, film);
+    if (shot > 0) await plan(project, CONTINUES);
+    projects.push(project);
+  }
+  await takeOf(projects[0] ?? "", "first-frame");
+  return { film, projects: projects as [string, string, ...string[]] };
+}
+
+describe("one press for a film of five shots, each of which continues the one before", () => {
+  test("→ the price that was estimated is held; the first begins, and each other when the one before has ended", async () => {
+    const { film, projects } = await addContinuingFilm(5);
+    const { estimate } = await asOwner<{ estimate: { atMostMicros: number; shots: Row[] } }>("estimate_film", {
+      film_id: film,
+      step: "video",
+    });
+    expect(estimate.shots.map(({ error }) => error)).toEqual([null, null, null, null, null]);
+    const made = await startFilm(film);
+    expect(await held()).toBe(estimate.atMostMicros);
+    expect(made.map(({ waits_for }) => waits_for)).toEqual([null, ...made.slice(0, 4).map(({ id }) => id)]);
+    expect(made.map(({ queue_position }) => queue_position)).toEqual([0, null, null, null, null]);
+
+    for (const [shot, { id }] of made.entries()) {
+      expect(await stateOf(id), `shot ${shot + 1}`).toEqual(STARTED);
+      await succeed(id);
+      const next = made[shot + 1];
+      if (next === undefined) break;
+      expect(await stateOf(next.id)).toEqual(waitsFor(id)); // its end is not known
+      const path = await addReference(db, world.owner);
+      await storeEnd(id, projects[shot] ?? "", path);
+      expect((await readRow(db.sql, next.id)).input).toMatchObject({
+        firstFrameImagePath: path,
+        continuesPredictionId: id,
+      });
+      const images =
+        await db.sql`select role, path from keyframe_private.prediction_images where prediction_id = ${next.id}`;
+      expect(images).toEqual([{ role: "first_frame", path }]);
+    }
+  });
+
+  test("first frames are only made for shots that begin with one", async () => {
+    const { film, projects } = await addContinuingFilm(3);
+    const alone = await addShot(db, world.owner, film);
+    const made = await startFilm(film, { step: "first-frame" });
+    expect(made.map(({ project_id }) => project_id)).toEqual([alone]);
+    expect(await startFilm(film, { step: "first-frame", project_ids: projects })).toEqual([]);
+  });
+
+  test.each([
+    [
+      "fails",
+      (id: string) => db.sql`select keyframe_private.mark_failed(${id}, 'provider_failed', 'It did not work.', true)`,
+    ],
+    ["is canceled", (id: string) => db.sql`select keyframe_private.mark_canceled(${id})`],
+    ["is canceled while it waits", async () => {}],
+  ])("one in the middle %s → all behind it fail and say so, and their holds are given back", async (how, end) => {
+    const { film, projects } = await addContinuingFilm(5);
+    const made = await startFilm(film);
+    const [first, second, ...rest] = made as [Made, Made, ...Made[]];
+    if (how === "is canceled while it waits") {
+      await asOwner("cancel_prediction", { project_id: projects[1], prediction_id: second.id });
+    } else {
+      await succeed(first.id);
+      await storeEnd(first.id, projects[0], await addReference(db, world.owner));
+      await end(second.id);
+    }
+    for (const { id } of rest) {
+      expect(await stateOf(id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
+    }
+    const events = await db.sql`
+      select from keyframe.webhook_events where type = 'generation.failed' and prediction_id = any (${rest.map(({ id }) => id)})`;
+    expect(events).toHaveLength(3);
+    const open = await db.sql`
+      select from keyframe_private.provider_submits where prediction_id = any (${rest.map(({ id }) => id)}) and cost_state <> 'released'`;
+    expect(open).toHaveLength(0);
+  });
+
+  test("a budget for four of them → nothing is started", async () => {
+    const { film } = await addContinuingFilm(5);
+    const [one] = await startFilm(film, { project_ids: [] });
+    expect(one).toBeUndefined();
+    const { estimate } = await asOwner<{ estimate: { atMostMicros: number } }>("estimate_film", {
+      film_id: film,
+      step: "video",
+    });
+    await db.sql`
+      insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${world.owner}, ${estimate.atMostMicros - 1})`;
+    expect(await codeOf(startFilm(film))).toBe("budget_exceeded");
+    expect(await held()).toBe(0);
+  });
+});
+
+describe("what it begins with", () => {
+  test("the stored picture, else the frame that the video was made to end on; of the shown video", async () => {
+    const { projects } = await addContinuingFilm(2);
+    const lastFrame = await takeOf(projects[0], "first-frame");
+    const older = await takeOf(projects[0], "video", { lastFramePredictionId: lastFrame });
+    expect((await startVideo(projects[1])).input).toMatchObject({
+      ...{ continuesPreviousShot: true, continuesPredictionId: older, firstFramePredictionId: lastFrame },
+    });
+    const newer = await takeOf(projects[0]);
+    const path = await addReference(db, world.owner);
+    await storeEnd(newer, projects[0], path);
+    expect((await startVideo(projects[1])).input).toMatchObject({
+      continuesPredictionId: newer,
+      firstFrameImagePath: path,
+    });
+    await asOwner("update_project", { project_id: projects[0], changes: { selected_video_id: older } });
+    expect((await startVideo(projects[1])).input).toMatchObject({ continuesPredictionId: older });
+  });
+
+  test("a picture of another shape → the waiting start fails and says why", async () => {
+    const { film, projects } = await addContinuingFilm(2);
+    const [first, second] = (await startFilm(film)) as [Made, Made];
+    await succeed(first.id);
+    await storeEnd(first.id, projects[0], await addReference(db, world.owner, { width: 400, height: 400 }));
+    expect(await stateOf(second.id)).toMatchObject({ status: "failed", error_code: "unsupported_input" });
+  });
+
+  test.each([
+    ["no shot is before it", 0, "unsupported_input"],
+    ["the shot before has no video, and none is made", 1, "frame_not_ready"],
+  ])("%s → refused", async (_what, at, code) => {
+    const { projects } = await addContinuingFilm(2);
+    expect(await codeOf(startVideo(projects[at] ?? "", { input: { continuesPreviousShot: true } }))).toBe(code);
+  });
+
+  test("for a first frame → refused; a picture for what is no finished video → refused", async () => {
+    const { projects } = await addContinuingFilm(2);
+    const asked = { project_id: projects[1], step: "first-frame", input: { continuesPreviousShot: true } };
+    expect(await codeOf(asOwner("start_prediction", asked))).toBe("unsupported_input");
+    const frame = await takeOf(projects[0], "first-frame");
+    expect(await codeOf(storeEnd(frame, projects[0], await addReference(db, world.owner)))).toBe("unsupported_input");
+    const video = await takeOf(projects[0]);
+    expect(await codeOf(storeEnd(video, projects[0], "projects/none.png"))).toBe("not_found");
+    const other = await addWorld(db);
+    expect(await codeOf(storeEnd(video, projects[0], await addReference(db, other.owner)))).toBe("not_found");
+  });
+});
+
+test("the shot before shows another video, or the shot is moved → its take is outdated; moved back, it is not", async () => {
+  const { film, projects } = await addContinuingFilm(3);
+  const video = await takeOf(projects[0]);
+  const take = await takeOf(projects[1], "video", { continuesPreviousShot: true, continuesPredictionId: video });
+  const isOutdated = async () => {
+    const answer = await asOwner<{ prediction: Row }>("read_prediction", {
+      ...{ project_id: projects[1], step: "video", prediction_id: take },
+    });
+    return answer.prediction.outdated;
+  };
+  const order = (...ids: (string | undefined)[]) => asOwner("update_film", { film_id: film, project_ids: ids });
+  expect(await isOutdated()).toBe(false);
+  await order(projects[2], projects[1], projects[0]);
+  expect(await isOutdated()).toBe(true);
+  await order(...projects);
+  expect(await isOutdated()).toBe(false);
+  await takeOf(projects[0]);
+  expect(await isOutdated()).toBe(true);
+});
+
+test("what is outdated is made again → with the price before; in order, so that the next shot continues the new video", async () => {
+  const { film, projects } = await addContinuingFilm(3);
+  const lastFrame = await takeOf(projects[0], "first-frame");
+  const ends = { lastFramePredictionId: lastFrame, firstFramePredictionId: crypto.randomUUID() }; // it was deleted
+  const video = await takeOf(projects[0], "video", ends);
+  await takeOf(projects[1], "video", { continuesPreviousShot: true, continuesPredictionId: crypto.randomUUID() });
+  await takeOf(projects[2] ?? "", "video");
+  const asked = { film_id: film, step: "video", outdated: true };
+  const { estimate } = await asOwner<{ estimate: { atMostMicros: number } }>("estimate_film", asked);
+  const made = await startFilm(film, { outdated: true });
+  expect(made.map(({ project_id }) => project_id)).toEqual(projects.slice(0, 2));
+  expect(await held()).toBe(estimate.atMostMicros);
+  expect(made[1]?.waits_for).toBe(made[0]?.id);
+  expect(await startFilm(film, { outdated: true })).toEqual([]); // they run
+  expect(video).not.toBe(made[0]?.id);
+});
+
+test("a video that another waits for → it and its project are not deleted; by an administrator they are, and the other fails", async () => {
+  const { film, projects } = await addContinuingFilm(2);
+  const [first, second] = (await startFilm(film)) as [Made, Made];
+  await succeed(first.id);
+  for (const [name, args] of [
+    ["delete_prediction", { prediction_id: first.id }],
+    ["delete_project", {}],
+  ] as const) {
+    expect(await codeOf(asOwner(name, { project_id: projects[0], ...args }))).toBe("generation_in_progress");
+  }
+  await db.sql`delete from keyframe.predictions where id = ${first.id}`;
+  await sweepAndClaim(db.sql);
+  expect(await stateOf(second.id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
+});
+
+test("the picture on which a video ends → stays while it is named, and is removed with the video", async () => {
+  const { projects } = await addContinuingFilm(2);
+  const video = await takeOf(projects[0]);
+  const path = await addReference(db, world.owner);
+  await storeEnd(video, projects[0], path);
+  const isUsed = async () => (await db.sql`select keyframe_private.is_reference_used(${path}) as used`)[0]?.used;
+  expect(await isUsed()).toBe(true);
+  await asOwner("delete_prediction", { project_id: projects[0], prediction_id: video });
+  expect(await isUsed()).toBe(false);
+  const removals = await db.sql`select from keyframe_private.file_removals where 'projects/' || name = ${path}`;
+  expect(removals).toHaveLength(1);
+});
+
+test("the video ends in a transaction that is open while the next shot is started → that one begins all the same", async () => {
+  const { projects } = await addContinuingFilm(2);
+  const lastFrame = await takeOf(projects[0], "first-frame");
+  const first = await startVideo(projects[0], { input: { lastFramePredictionId: lastFrame } });
+  let next: Promise<Made> | undefined;
+  await db.sql.begin(async (open) => {
+    await open`select keyframe_private.take_lock('slots', ${world.owner})`;
+    next = startVideo(projects[1]);
+    await untilSomebodyWaits(db.sql);
+    await open`update keyframe.predictions set status = 'storing', provider_prediction_id = 'run-1', started_at = now(),
+      provider_output_url = 'https://replicate.delivery/out.mp4' where id = ${first.id}`;
+    await open`
+      update keyframe.predictions set status = 'succeeded', output_path = owner_id || '/' || project_id || '/' || id || '.mp4',
+        output_content_type = 'video/mp4', output_bytes = 1, output_sha256 = ${"a".repeat(64)}, completed_at = now() where id = ${first.id}`;
+  });
+  const { id } = (await next) as Made;
+  await sweepAndClaim(db.sql);
+  expect((await readRow(db.sql, id)).input).toMatchObject({ firstFramePredictionId: lastFrame });
+  expect((await stateOf(id)).waits_for).toBeNull();
+});
+
+test("more than 500 wait → refused: a film has no more shots", async () => {
+  const { film, projects } = await addContinuingFilm(2);
+  const [, second] = (await startFilm(film)) as [Made, Made];
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into keyframe.predictions select c.* from keyframe.predictions p, generate_series(1, 499) i
+      cross join lateral jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'attempt', i)) c where p.id = ${second.id}`;
+  });
+  expect((await refusalOf(startVideo(projects[1]))).detail).toContain("At most 500 shots");
+});

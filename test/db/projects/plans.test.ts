@@ -1,0 +1,143 @@
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../support/database/clone-database.ts";
+import { addFilm, addShot } from "../../support/database/films.ts";
+import { type Row, seedPrediction, useWorld } from "../../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
+import { addReference } from "../../support/database/user.ts";
+import { call } from "../../support/database/webhooks.ts";
+
+// The plan of a shot is what its starts take from it where they say nothing else: from the API, a film's step, a quote and the table editor.
+
+const db = useDatabase("shipped limits");
+const world = useWorld(db);
+type Priced = { model: string; quoteId: string; atMostMicros: number };
+const SEEDED = "black-forest-labs/flux-2-pro";
+
+const asOwner = <Answer>(name: string, args: Record<string, string | number | boolean | object | null>) =>
+  call<Answer>(db, world.owner, name, args);
+const change = async (changes: object, more: Record<string, object> = {}) =>
+  (
+    await asOwner<{ project: Row & { plan: object } }>("update_project", {
+      project_id: world.project,
+      changes,
+      ...more,
+    })
+  ).project;
+const plan = async (settings: object) => (await change({ plan: settings })).plan;
+const startFrame = async (fields: Record<string, string | object> = {}) => {
+  const asked = { project_id: world.project, step: "first-frame", ...fields };
+  return (await asOwner<{ prediction: Row & { input: Row } }>("start_prediction", asked)).prediction;
+};
+const isUsed = async (path: string) =>
+  (await db.sql`select keyframe_private.is_reference_used(${path}) as used`)[0]?.used;
+
+describe("a start", () => {
+  test("→ has the model, the prompt and the references of the plan; what it names itself comes first", async () => {
+    const [planned, other] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+    await plan({ "first-frame": { model: SEEDED, prompt: "A pier in snow", referenceImagePaths: [planned] } });
+    const made = await startFrame();
+    expect(made).toMatchObject({ model: SEEDED, input: { prompt: "A pier in snow", referenceImagePaths: [planned] } });
+    expect((await startFrame({ input: { referenceImagePath: other, prompt: "A pier" } })).input).toMatchObject({
+      ...{ prompt: "A pier", referenceImagePaths: [other] },
+    });
+    // An answer's input, sent again, is what it was: its nulls say that nothing was set.
+    await plan({ "first-frame": { prompt: "Another" } });
+    expect((await startFrame({ model: SEEDED, input: { ...made.input, seed: null } })).input).toEqual(made.input);
+  });
+
+  test("that names another model → has its prompt and images, not its other settings", async () => {
+    await plan({
+      video: { model: "kwaivgi/kling-v2.1", durationSeconds: 10, resolution: "1080p", prompt: "The boat leaves" },
+    });
+    const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
+    const start = (model?: string) =>
+      asOwner<{ prediction: Row & { input: Row } }>("start_prediction", {
+        project_id: world.project,
+        step: "video",
+        ...(model && { model }),
+      });
+    expect((await start()).prediction.input).toMatchObject({ durationSeconds: 10, resolution: "1080p" });
+    const { model, input } = (await start("minimax/hailuo-02")).prediction;
+    expect(model).toBe("minimax/hailuo-02");
+    expect(input).toMatchObject({ prompt: "The boat leaves", firstFramePredictionId: frame.id });
+    expect(input.durationSeconds).not.toBe(10);
+  });
+
+  test("its estimate, a quote, a film's step and a row of the table editor → the same", async () => {
+    await plan({ "first-frame": { model: SEEDED, prompt: "A pier in snow" } });
+    const film = await addFilm(db, world.owner);
+    await change({ film_id: film });
+    await addShot(db, world.owner, film);
+    const asked = { project_id: world.project, step: "first-frame", quote: true };
+    const { estimate } = await asOwner<{ estimate: Priced }>("estimate_prediction", asked);
+    expect(estimate.model).toBe(SEEDED);
+    const quoted = { quote_id: estimate.quoteId, at_most_micros: estimate.atMostMicros };
+    const { prediction } = await asOwner<{ prediction: Row }>("start_quote", quoted);
+    await db.sql`delete from keyframe.predictions`;
+    const step = { film_id: film, step: "first-frame" };
+    const { estimate: ofFilm } = await asOwner<{ estimate: { shots: Row[] } }>("estimate_film", step);
+    const { predictions } = await asOwner<{ predictions: Row[] }>("start_film", step);
+    const [row] =
+      await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame') returning model, input`;
+    expect(ofFilm.shots[0]?.model).toBe(SEEDED);
+    const like = { model: SEEDED, input: { prompt: "A pier in snow" } };
+    expect([prediction, predictions[0], row]).toMatchObject([like, like, like]);
+    expect(predictions[1]?.model).not.toBe(SEEDED);
+  });
+
+  test("the plan changes after a quote → the quote is refused, nothing is started", async () => {
+    const asked = { project_id: world.project, step: "first-frame", quote: true };
+    const { estimate } = await asOwner<{ estimate: Priced }>("estimate_prediction", asked);
+    await plan({ "first-frame": { prompt: "Another" } });
+    const quoted = { quote_id: estimate.quoteId, at_most_micros: estimate.atMostMicros };
+    expect(await codeOf(asOwner("start_quote", quoted))).toBe("precondition_failed");
+  });
+});
+
+describe("a change", () => {
+  test("of one step → the others stay, null takes it out, and the version moves", async () => {
+    const before = await change({ plan: { video: { durationSeconds: 5 }, "first-frame": { prompt: "A" } } });
+    const after = await change({
+      plan: { video: { durationSeconds: 10, firstFramePredictionId: null }, "first-frame": null },
+    });
+    expect(after.plan).toEqual({ video: { durationSeconds: 10, firstFramePredictionId: null } });
+    expect(after.updated_at).not.toBe(before.updated_at);
+    const stale = change({ plan: {} }, { versions: [before.updated_at] });
+    expect(await codeOf(stale)).toBe("precondition_failed");
+    expect((await change({ title: "Pier" })).plan).toEqual(after.plan);
+  });
+
+  test.each([
+    ["no object", [1], "invalid_request"],
+    ["an unknown step", { middle: {} }, "invalid_request"],
+    ["an unknown field", { video: { durationsSeconds: 5 } }, "invalid_request"],
+    ["a seed", { video: { seed: 1 } }, "invalid_request"],
+    ["a step that is no object", { video: 5 }, "invalid_request"],
+    ["a frame that is no id", { video: { firstFramePredictionId: "x" } }, "invalid_request"],
+    ["an unknown model", { video: { model: "nobody/nothing" } }, "unsupported_input"],
+    ["a model of another step", { video: { model: SEEDED } }, "unsupported_input"],
+    ["an image that is not there", { video: { firstFrameImagePath: "projects/none.png" } }, "not_found"],
+    ["more than 64 kB", { video: { prompt: "x".repeat(66_000) } }, "invalid_request"],
+  ])("%s → refused, the plan stays", async (_what, settings, code) => {
+    const refusal = await refusalOf(
+      db.asUser(
+        world.owner,
+        (sql) => sql`update keyframe.projects set plan = ${sql.json(settings as never)} where id = ${world.project}`,
+      ),
+    );
+    expect(refusal.message).toBe(code);
+  });
+});
+
+test("an image of the plan → is kept while the plan names it; left out or deleted with the project, it goes", async () => {
+  const [kept, left] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+  const prompt = "projects/none.png"; // no image, though it looks like one
+  await plan({ video: { firstFrameImagePath: kept, prompt }, "first-frame": { referenceImagePaths: [left] } });
+  expect([await isUsed(kept), await isUsed(left)]).toEqual([true, true]);
+  await plan({ "first-frame": null });
+  expect([await isUsed(kept), await isUsed(left)]).toEqual([true, false]);
+  await asOwner("delete_project", { project_id: world.project });
+  const removals =
+    await db.sql`select 'projects/' || name as path from keyframe_private.file_removals where owner_id = ${world.owner}`;
+  expect(removals).toEqual([{ path: kept }]);
+});
