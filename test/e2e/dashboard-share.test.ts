@@ -67,12 +67,12 @@ test("the next shot from the real last frame of a video of a text → its video 
   const form = page.getByRole("dialog", { name: "New shot" });
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
-  await form.getByLabel("The last frame of the shot before").waitFor();
-  await form.getByLabel("The last picture of the video before").check();
+  await form.getByLabel("At the last frame of the shot before").waitFor();
+  expect(await form.getByLabel("Where the video of the shot before ends").isChecked()).toBe(true);
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
-  const start = video.getByRole("img", { name: "First frame" }).first();
+  const start = video.getByRole("img", { name: "End of the shot before" });
   await until("the picture of the size of the video", () =>
     start.evaluate(
       (image: HTMLImageElement, size) => String([image.naturalWidth, image.naturalHeight]) === size,
@@ -84,10 +84,9 @@ test("the next shot from the real last frame of a video of a text → its video 
   await page.getByRole("link", { name: "Film", exact: true }).click();
   await page.getByRole("button", { name: "Generate what is missing" }).click();
   const missing = page.getByRole("dialog", { name: "Generate what is missing" });
-  await missing.getByText("It starts where shot 1 ends. Generate it on the page of the shot.").waitFor();
+  await missing.getByText("It begins where shot 1 ends, once that is made.").waitFor();
   await missing.getByText("First frame", { exact: true }).click();
-  await missing.getByText("It has a video.").waitFor(); // of a text
-  expect(await missing.getByLabel("1. Harbour").isChecked()).toBe(false);
+  await missing.getByText("Each shot has a first frame, needs none, or it is being made.").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "Open sea" }).click();
   await video.getByRole("button", { name: /^Generate/ }).click();

@@ -13,6 +13,7 @@ import { countWords, PLAYING_ORDER } from "../steps/status-words.ts";
 import { frameOf, isUpload } from "../steps/step-options.ts";
 import { isRunning, runningOf, useReadAgainAtEnds } from "../queries/project-queries.ts";
 import { usePrediction } from "../queries/use-predictions.ts";
+import { useStoreEnds } from "../queries/reference-image.ts";
 import screen from "../steps/screen.module.css";
 import link from "../ui/cover-link.module.css";
 import {
@@ -75,6 +76,8 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const isComplete = missingVideos(film) === null;
   const running = shots.flatMap(runningOf);
   useReadAgainAtEnds(running);
+  useStoreEnds(shots.filter((_, at) => shots[at + 1]?.plan.video?.continuesPreviousShot === true));
+  const isOutdated = shots.some(({ takes }) => Object.values(takes).some((take) => take?.outdated));
   /** Each shot without a video is being made. */
   const isUnderWay = shots.every((one) => one.takes.video !== null || runningOf(one).length > 0);
   const newShot = (
@@ -148,11 +151,11 @@ function FilmView({ film }: { film: FilmWithShots }) {
               />
             ))}
           </Stack>
-          {shots.length > 0 && (!isComplete || running.length > 0) && (
+          {shots.length > 0 && (!isComplete || isOutdated || running.length > 0) && (
             <Group mt="sm">
-              {!isComplete && (
-                <BusyButton variant="default" isBusy={isUnderWay} onClick={generating.open}>
-                  Generate what is missing
+              {(!isComplete || isOutdated) && (
+                <BusyButton variant="default" isBusy={isUnderWay && !isOutdated} onClick={generating.open}>
+                  Generate what is {isComplete ? "outdated" : "missing"}
                 </BusyButton>
               )}
               <Text size="sm" role="status">

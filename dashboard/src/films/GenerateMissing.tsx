@@ -12,40 +12,53 @@ import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 /** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
 const isChained = (before: Shot | undefined) => before !== undefined && before.takes["last-frame"] !== null;
 
-/** Starts a step for the shots that lack it, with the default model and each shot's own prompt. */
+/** Whether the plan of a shot lets its video begin elsewhere. */
+const beginsElsewhere = ({ plan: { video = {} } }: Shot) =>
+  video.continuesPreviousShot === true || "firstFramePredictionId" in video || "firstFrameImagePath" in video;
+
+/** Starts a step for the shots that lack it, each as it is planned. */
 export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
   const { filmId, shots, updatedAt } = film;
   const keyframe = useKeyframe();
-  const lacksFrame = shots.some(
-    ({ takes, predictions: { "first-frame": latest } }, at) =>
-      !takes["first-frame"] && !takes.video && !isRunning(latest) && !isChained(shots[at - 1]),
-  );
+  const lacksFrame = shots.some((shot, at) => {
+    const { takes, predictions } = shot;
+    const isMissing = !takes["first-frame"] && !takes.video && !isRunning(predictions["first-frame"]);
+    return isMissing && !beginsElsewhere(shot) && !isChained(shots[at - 1]);
+  });
   const [chosen, setChosen] = useState<Step | null>(null);
   const step = chosen ?? (lacksFrame ? "first-frame" : "video");
+  const isOutdated = shots.some(({ takes }) => takes[step]?.outdated);
+  const [withOutdated, setWithOutdated] = useState(true);
+  const outdated = isOutdated && withOutdated;
   /** Shots whose box was changed. */
   const [changed, setChanged] = useState<string[]>([]);
   const { data, error } = useQuery({
-    queryKey: ["film estimate", filmId, step, updatedAt],
-    queryFn: ({ signal }) => keyframe.films.estimate(filmId, step, {}, { signal }),
+    queryKey: ["film estimate", filmId, step, updatedAt, outdated],
+    queryFn: ({ signal }) => keyframe.films.estimate(filmId, step, { outdated }, { signal }),
     enabled: isOpen,
     retry: false,
   });
   const starting = useOnce(
-    (client, asked: { step: Step; projectIds: string[] }, once) =>
-      client.films.generate(filmId, asked.step, { projectIds: asked.projectIds }, once),
+    (client, { step: asked, ...body }: { step: Step; projectIds: string[]; outdated: boolean }, once) =>
+      client.films.generate(filmId, asked, body, once),
     undefined,
     ["start film", filmId],
   );
   const listed = data?.shots.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
+    const continues = step === "video" && shots[at]?.plan.video?.continuesPreviousShot === true;
     const chain = isChained(shots[at - 1]) ? `It starts where shot ${at} ends.` : null;
     const needless = shots[at]?.takes.video ? "It has a video." : chain;
     const isOff = step === "first-frame" && needless !== null;
     const isOn = one.error === null && isOff === changed.includes(one.projectId);
     // A film's step starts each video on the shot's own frame.
     const notReady = chain === null ? "It has no first frame yet." : `${chain} Generate it on the page of the shot.`;
-    const refusal = one.error?.code === "frame_not_ready" ? notReady : one.error?.message;
-    const note = refusal ?? (isOff ? needless : null);
+    const refusal = one.error?.code === "frame_not_ready" && !continues ? notReady : one.error?.message;
+    const isAgain = shots[at]?.takes[step] != null && !continues;
+    const note =
+      refusal ??
+      (isAgain ? "Its take is outdated." : null) ??
+      (continues ? `It begins where shot ${at} ends, once that is made.` : isOff ? needless : null);
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
@@ -73,7 +86,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
           </Text>
         )
       }
-      onSubmit={() => starting.mutate({ step, projectIds: wanted.map(({ projectId }) => projectId) })}
+      onSubmit={() => starting.mutate({ step, projectIds: wanted.map(({ projectId }) => projectId), outdated })}
     >
       <SegmentedControl
         aria-label="Step"
@@ -81,10 +94,17 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         onChange={setChosen}
         data={PLAYING_ORDER.map((value) => ({ value, label: STEP_NAME[value] }))}
       />
-      <Text size="sm">With the default model, and each shot's own prompt and cast.</Text>
+      <Text size="sm">With the settings, the prompt and the cast of each shot.</Text>
+      {isOutdated && (
+        <Checkbox
+          label="Also regenerate what is outdated"
+          checked={withOutdated}
+          onChange={({ currentTarget }) => setWithOutdated(currentTarget.checked)}
+        />
+      )}
       <ErrorNotice title="Could not read what is missing" error={error} />
       {listed?.length === 0 && (
-        <Text size="sm">Each shot has a {STEP_NAME[step].toLowerCase()}, or it is being made.</Text>
+        <Text size="sm">Each shot has a {STEP_NAME[step].toLowerCase()}, needs none, or it is being made.</Text>
       )}
       <Stack gap="xs" mah="40vh" style={{ overflowY: "auto" }}>
         {listed?.map(({ projectId, isOn, note, label, error: refused }) => (

@@ -2,10 +2,9 @@ import { Radio, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import type { KeyframeClient, Project, Shot } from "../../../client/index.ts";
-import { uploadEnd } from "../queries/reference-image.ts";
 import { useOnce } from "../services.ts";
-import { useCopyDraft, useDraft } from "../session/use-draft.ts";
-import { forNextShot, NO_SETTINGS, settingsDraft } from "../steps/step-options.ts";
+import { useDraft } from "../session/use-draft.ts";
+import { planOfNextShot } from "../steps/step-options.ts";
 import { isPicture } from "../steps/TakePicture.tsx";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { unless } from "../ui/errors.ts";
@@ -22,38 +21,31 @@ type NewProjectProps = {
 
 type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 
-type Asked = ProjectTexts & Partial<Pick<Project, "aspectRatio"> & { filmId: string }>;
-/** `end`: of the video of the shot before, on whose last picture the new one starts. */
-type AskedShot = { project: Asked; end: string | null };
+type Asked = ProjectTexts & Partial<Pick<Project, "aspectRatio" | "plan"> & { filmId: string }>;
 
-const LAST_FRAME: string = "last frame";
-const VIDEO_END: string = "video end";
+const OWN_FRAME: string = "own frame";
+const CONTINUES: string = "continues";
 
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
 /** Creates a project and opens its studio. Without the library's forms, which no studio needs to load. */
 export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps) {
   const navigate = useNavigate();
-  const copyDraft = useCopyDraft();
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
   const [isTried, setTried] = useState(false);
-  const [start, setStart] = useState(LAST_FRAME);
   const video = before?.takes.video ?? null;
   const hasEnd = video?.output != null && !isPicture(video.output.contentType);
+  const [chosen, setStart] = useState<string | null>(null);
+  const start = chosen ?? (hasEnd ? CONTINUES : OWN_FRAME);
   const create = useOnce(
-    async (keyframe, { project: asked, end }: AskedShot, once) => {
-      const image = end === null || video === null ? null : await uploadEnd(keyframe, video);
+    async (keyframe, asked: Asked, once) => {
       const project = await keyframe.createProject(asked, once);
       const { referenceImagePath = null } = before ?? {};
       if (referenceImagePath !== null) await keyframe.changeProject(project.projectId, { referenceImagePath });
       if (filmId && before) await moveBehind(keyframe, filmId, project.projectId, before.projectId);
-      return { project, image };
+      return project;
     },
-    ({ project, image }) => {
-      if (before)
-        copyDraft(settingsDraft(before.projectId), settingsDraft(project.projectId), NO_SETTINGS, (settings) =>
-          forNextShot(settings, image),
-        );
+    (project) => {
       setTyped(() => NO_TEXTS);
       void navigate(`/projects/${project.projectId}`);
     },
@@ -88,26 +80,26 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
       onSubmit={(form) => {
         setTried(true);
         const [refused] = Object.entries(problems).find(([, problem]) => problem !== null) ?? [];
-        const ofShot = { ...(filmId && { filmId }), ...(before && { aspectRatio: before.aspectRatio }) };
-        const end = hasEnd && start === VIDEO_END ? video.predictionId : null;
-        if (refused === undefined) create.mutate({ project: { ...texts, ...ofShot }, end });
+        const ofShot = {
+          ...(filmId && { filmId }),
+          ...(before && { aspectRatio: before.aspectRatio, plan: planOfNextShot(before.plan, start === CONTINUES) }),
+        };
+        if (refused === undefined) create.mutate({ ...texts, ...ofShot });
         else form.querySelector<HTMLElement>(`[name=${refused}]`)?.focus();
       }}
     >
       <TextInput label="Title" data-autofocus maxLength={200} {...field("title")} />
       <PromptField minRows={4} maxRows={14} {...field("textPrompt")} />
       <DescriptionField {...field("description")} />
-      {hasEnd && (
-        <Radio.Group label="It starts on" value={start} onChange={setStart}>
+      {before && (
+        <Radio.Group label="Its video begins" value={start} onChange={setStart}>
           <Stack gap="xs" mt="xs">
+            <Radio value={CONTINUES} label="Where the video of the shot before ends" />
             <Radio
-              value={LAST_FRAME}
-              label={before?.takes["last-frame"] ? "The last frame of the shot before" : "A first frame of its own"}
-            />
-            <Radio
-              value={VIDEO_END}
-              label="The last picture of the video before"
-              description="It can differ from the last frame that was asked for."
+              value={OWN_FRAME}
+              label={
+                before.takes["last-frame"] ? "At the last frame of the shot before" : "At a first frame of its own"
+              }
             />
           </Stack>
         </Radio.Group>

@@ -1,11 +1,5 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type {
-  Film,
-  FilmWithShots,
-  KeyframeClient,
-  ProjectWithPredictions,
-  ShotPrediction,
-} from "../../../client/index.ts";
+import type { Film, FilmWithShots, KeyframeClient, ProjectWithPredictions, Shot } from "../../../client/index.ts";
 import { runningOf, WHILE_RUNNING_MS } from "./project-queries.ts";
 import { forget, IS_SHOWN } from "./query-client.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
@@ -53,12 +47,12 @@ export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) =
   });
 }
 
-/** The shown last frame of the shot before. Null: there is none. Undefined: the film is not read yet. */
-export function useFrameBefore({ filmId, projectId }: ProjectWithPredictions): ShotPrediction | null | undefined {
+/** The shot before in its film. Null: there is none. Undefined: the film is not read yet. */
+export function useShotBefore({ filmId, projectId }: ProjectWithPredictions): Shot | null | undefined {
   const { data, isLoading } = useFilm(filmId);
   if (isLoading) return undefined;
   const place = data?.projectIds.indexOf(projectId) ?? -1;
-  return data?.shots[place - 1]?.takes["last-frame"] ?? null;
+  return data?.shots[place - 1] ?? null;
 }
 
 export const useCreateFilm = (onCreated: (film: Film) => void) =>

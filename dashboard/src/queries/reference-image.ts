@@ -1,7 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
 import { lastFrameOf } from "../../../client/film.ts";
-import type { KeyframeClient, Prediction, ShotPrediction } from "../../../client/index.ts";
+import type { KeyframeClient, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
 import { CHANGES_NOTHING, REFERENCE } from "./query-client.ts";
 import { isRefused, useKeyframe, useServices } from "../services.ts";
 
@@ -70,10 +70,26 @@ async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Pro
   return file;
 }
 
-/** Uploads the picture on which a video ends. */
-export async function uploadEnd(keyframe: KeyframeClient, video: ShotPrediction): Promise<string> {
-  const image = await lastFrameOf(await downloadTake(keyframe, video));
-  return (await keyframe.uploadReferenceImage(image)).referenceImagePath;
+/** Stores the picture on which the video of each of these shots ends, where nobody has: the next shot begins there. */
+export function useStoreEnds(shots: Pick<Shot, "takes">[]): void {
+  const keyframe = useKeyframe();
+  const videos = shots.flatMap(({ takes: { video } }) =>
+    video?.output && video.endImagePath === null && video.output.contentType.startsWith("video/") ? [video] : [],
+  );
+  useQueries({
+    queries: videos.map((video) => ({
+      queryKey: ["end of video", video.predictionId],
+      queryFn: async () => {
+        const now = await keyframe.readPrediction(video);
+        if (now.endImagePath !== null) return now; // this query is made again when a run ends, and in other tabs
+        const image = await lastFrameOf(await downloadTake(keyframe, now));
+        const { referenceImagePath } = await keyframe.uploadReferenceImage(image);
+        return await keyframe.storeEnd(now, referenceImagePath);
+      },
+      staleTime: Number.POSITIVE_INFINITY,
+      retry: false,
+    })),
+  });
 }
 
 /** The service checks the bytes itself. */

@@ -14,18 +14,6 @@ export function useDraft<Draft>(name: string, initial: Draft) {
   return [draft, change] as const;
 }
 
-/** Copies a draft to another name. */
-export function useCopyDraft() {
-  const { session } = useSession();
-  return <Draft>(from: string, to: string, initial: Draft, edit: (draft: Draft) => Draft): void => {
-    const nameOf = (name: string) => keyOf(session?.user.id ?? "", name);
-    const draft = readLocalStorageValue<Draft>({ key: nameOf(from), defaultValue: initial });
-    try {
-      localStorage.setItem(nameOf(to), JSON.stringify(edit(draft)));
-    } catch {} // a full storage keeps nothing
-  };
-}
-
 /** Drops the drafts of all other users; without `userId`, all. */
 export function keepDraftsOf(userId: string | undefined): void {
   let stored: string[];

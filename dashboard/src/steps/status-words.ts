@@ -56,7 +56,8 @@ export const markedOf = (latest: ShotPrediction | null, take: ShotPrediction | n
   latest?.status === "canceled" ? (take ?? latest) : latest;
 
 /** The status as text, with the queue position or the progress. */
-export function statusWords({ status, queuePosition, progress }: ShotPrediction): string {
+export function statusWords({ status, queuePosition, progress, waitsFor }: ShotPrediction): string {
+  if (waitsFor !== null) return "Waits for the shot before";
   if (status === "queued" && queuePosition !== null && queuePosition > 0)
     return `Queued, number ${queuePosition} in line`;
   if (status === "processing" && progress !== null) return `${STATUS_WORD.processing}, ${Math.floor(progress * 100)} %`;
@@ -94,6 +95,7 @@ const SAY_THEMSELVES = new Set([
   "model_unavailable",
   "output_expired",
   "output_not_usable",
+  "previous_shot_failed",
   "price_unknown",
   "provider_aborted",
   "provider_canceled",

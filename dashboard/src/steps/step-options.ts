@@ -2,6 +2,7 @@ import type {
   Model,
   ModelControl,
   Prediction,
+  ShotPlan,
   ShotPrediction,
   Step,
   StepBody,
@@ -26,7 +27,8 @@ export type StepOptions = {
   /** Instead of the project's: the path of an uploaded image, or the id of a frame of another project. */
   firstFrame: string | null;
   lastFrame: string | null;
-  /** For a video. */
+  /** For a video: it begins where the shot before ends. */
+  continues: boolean;
   usesFirstFrame: boolean;
   usesLastFrame: boolean;
   /** What was chosen, by the names of the controls. A control that is absent has the model's default. */
@@ -40,29 +42,71 @@ export const NO_OPTIONS: StepOptions = {
   elements: null,
   firstFrame: null,
   lastFrame: null,
+  continues: false,
   usesFirstFrame: true,
   usesLastFrame: true,
   values: {},
 };
 
 export type Settings = Partial<Record<Step, StepOptions>>;
-export const NO_SETTINGS: Settings = {};
 
-/** The name of the draft that stores them. */
-export const settingsDraft = (projectId: string): string => `settings ${projectId}`;
+/** Settings that a plan does not have: with a seed all takes would be alike, and elements are those of a take that is repeated. */
+export type Passing = Pick<StepOptions, "elements"> & { seed?: Value | undefined };
 
-/** What the next shot takes over: neither the prompts nor the frames. `start`: the path of the image on which its video starts. */
-export const forNextShot = (settings: Settings, start: string | null = null): Settings => {
-  const kept: Settings = Object.fromEntries(
-    Object.entries(settings).map(([step, options]) => [
-      step,
-      { ...options, prompt: "", elements: null, firstFrame: null, lastFrame: null },
-    ]),
-  );
-  return start === null
-    ? kept
-    : { ...kept, video: { ...NO_OPTIONS, ...kept.video, usesFirstFrame: true, firstFrame: start } };
-};
+/** Settings as the plan of a project has them. */
+export function planOf(options: StepOptions): NonNullable<ShotPlan[Step]> {
+  const { model, prompt, references, firstFrame, lastFrame, continues, usesFirstFrame, usesLastFrame, values } =
+    options;
+  const { seed: _, ...others } = values;
+  return {
+    ...others,
+    ...(model !== null && { model }),
+    ...(prompt.trim() !== "" && { prompt }),
+    ...(references !== null && { referenceImagePaths: references }),
+    ...(continues
+      ? { continuesPreviousShot: true }
+      : !usesFirstFrame
+        ? { firstFramePredictionId: null }
+        : firstFrame !== null && fieldOf("firstFrame", firstFrame)),
+    ...(!usesLastFrame ? { lastFramePredictionId: null } : lastFrame !== null && fieldOf("lastFrame", lastFrame)),
+  };
+}
+
+/** The settings of a plan. A video's plan can have the fields of all steps. */
+export function plannedOptions(
+  planned: ShotPlan["video"],
+  { elements = null, seed }: Partial<Passing> = {},
+): StepOptions {
+  const { model, prompt, referenceImagePaths, continuesPreviousShot, ...others } = planned ?? {};
+  const { firstFramePredictionId, firstFrameImagePath, lastFramePredictionId, lastFrameImagePath, ...values } = others;
+  return {
+    ...NO_OPTIONS,
+    elements,
+    model: model ?? null,
+    prompt: prompt ?? "",
+    references: referenceImagePaths ?? null,
+    firstFrame: firstFramePredictionId ?? firstFrameImagePath ?? null,
+    lastFrame: lastFramePredictionId ?? lastFrameImagePath ?? null,
+    continues: continuesPreviousShot === true,
+    usesFirstFrame: firstFramePredictionId !== null,
+    usesLastFrame: lastFramePredictionId !== null,
+    values: Object.fromEntries(
+      Object.entries({ ...values, seed }).flatMap(([name, value]): [string, Value][] =>
+        value == null || Array.isArray(value) ? [] : [[name, value]],
+      ),
+    ),
+  };
+}
+
+/** What the next shot takes over: neither the prompts nor the frames. `continues`: its video begins where this one ends. */
+export function planOfNextShot(plan: ShotPlan, continues: boolean): ShotPlan {
+  const kept = Object.entries(plan).map(([step, planned]) => {
+    const options = { ...plannedOptions(planned), prompt: "", firstFrame: null, lastFrame: null, continues: false };
+    return [step, planOf(options)];
+  });
+  const next: ShotPlan = Object.fromEntries(kept);
+  return continues ? { ...next, video: { ...next.video, continuesPreviousShot: true } } : next;
+}
 
 export type FrameRole = "firstFrame" | "lastFrame";
 
@@ -150,7 +194,7 @@ export type Choices = Omit<StepBody["video"], "projectId">;
 
 /** The fields of a start. What is the model's default or forced is left to the service. */
 export function choicesOf(model: Model | undefined, options: StepOptions, given: Given): Choices {
-  const { prompt, elements, model: named, values, firstFrame, lastFrame } = options;
+  const { prompt, elements, model: named, values, firstFrame, lastFrame, continues } = options;
   const { step, references, hasLastFrame } = given;
   const withFirstFrame = step !== "video" || takesFirstFrame(model, options);
   const withLastFrame = hasLastFrame && takesLastFrame(model, options);
@@ -168,11 +212,13 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
     ...(named !== null && named === model?.model ? { model: named } : {}),
     ...(elements ? { elements } : {}), // a draft of before they existed has none
     ...(images.length > 0 ? { referenceImagePaths: images } : {}),
-    ...(!withFirstFrame
-      ? { firstFramePredictionId: null }
-      : firstFrame === null
-        ? {}
-        : fieldOf("firstFrame", firstFrame)),
+    ...(continues && step === "video"
+      ? { continuesPreviousShot: true }
+      : !withFirstFrame
+        ? { firstFramePredictionId: null }
+        : firstFrame === null
+          ? {}
+          : fieldOf("firstFrame", firstFrame)),
     ...(withLastFrame && lastFrame !== null ? fieldOf("lastFrame", lastFrame) : {}),
     ...((hasLastFrame || !withFirstFrame) && !withLastFrame ? { lastFramePredictionId: null } : {}),
     ...Object.fromEntries(chosen),
@@ -187,10 +233,10 @@ export const takesLastFrame = (model: Model | undefined, options: StepOptions): 
 };
 
 /** True also for a model that makes no video without a frame. */
-export const takesFirstFrame = (model: Model | undefined, { usesFirstFrame }: StepOptions): boolean =>
+export const takesFirstFrame = (model: Model | undefined, { usesFirstFrame, continues }: StepOptions): boolean =>
   model === undefined
-    ? usesFirstFrame
-    : model.controls.firstFrame !== undefined && (usesFirstFrame || !makesWithoutFrame(model));
+    ? usesFirstFrame || continues
+    : model.controls.firstFrame !== undefined && (usesFirstFrame || continues || !makesWithoutFrame(model));
 
 /** Without a frame, the video has the aspect ratio that the model is asked for. */
 export const makesWithoutFrame = ({ controls }: Model): boolean =>
@@ -217,6 +263,7 @@ export function optionsOf(
     references: referenceImagePaths,
     elements,
     ...frames,
+    continues: input.continuesPreviousShot === true,
     usesFirstFrame: step !== "video" || frameOf(input, "firstFrame") !== null,
     usesLastFrame: withLastFrame,
     values: Object.fromEntries(valuesOf(input)),
@@ -255,7 +302,7 @@ export function withoutElements({ prompt, references, elements }: StepOptions): 
   };
 }
 
-const OF_IMAGE = /(PredictionId|ImagePaths?)$/;
+const OF_IMAGE = /(PredictionId|ImagePaths?|PreviousShot)$/;
 
 /** What a prediction was made with, beside its prompt, its ratio and its images. */
 const valuesOf = (input: Prediction["input"]): [string, Value][] =>

@@ -150,7 +150,15 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
           }}
         />
       ))}
-      {isVideo && (
+      {isVideo && (project.filmId !== null || options.continues) && (
+        <Checkbox
+          label="Continue the shot before"
+          description="It begins on the picture on which the video of the shot before ends."
+          checked={options.continues}
+          onChange={({ currentTarget }) => onChange({ continues: currentTarget.checked })}
+        />
+      )}
+      {isVideo && !options.continues && (
         <Checkbox
           label="Start at the first frame"
           description={
@@ -165,7 +173,7 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
       )}
       {isVideo && withFirstFrame && (
         <Group align="flex-start">
-          {ownFrame("firstFrame")}
+          {!options.continues && ownFrame("firstFrame")}
           {(model.controls.lastFrame !== undefined || options.lastFrame !== null) && ownFrame("lastFrame")}
         </Group>
       )}

@@ -2,13 +2,12 @@ import { useMediaQuery } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
-import type { Prediction, ProjectWithPredictions, ShotPrediction, Step } from "../../../client/index.ts";
-import { useFrameBefore } from "../queries/film-queries.ts";
+import type { Prediction, ProjectWithPredictions, Shot, ShotPrediction, Step } from "../../../client/index.ts";
+import { useShotBefore } from "../queries/film-queries.ts";
 import { selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
-import { useDraft } from "../session/use-draft.ts";
 import { useServices } from "../services.ts";
-import { useReferenceAddress } from "../queries/reference-image.ts";
+import { useReferenceAddress, useStoreEnds } from "../queries/reference-image.ts";
 import type { Look } from "./AboutTake.tsx";
 import { Sources } from "../steps/Sources.tsx";
 import { FRAME_BEFORE } from "../steps/StepScreen.tsx";
@@ -18,11 +17,8 @@ import {
   frameOf,
   isUpload,
   modelOf,
-  NO_OPTIONS,
-  NO_SETTINGS,
   optionsOf,
   type StepOptions,
-  settingsDraft,
   takesFirstFrame,
   takesLastFrame,
 } from "../steps/step-options.ts";
@@ -30,6 +26,7 @@ import classes from "./strip.module.css";
 import { useModelLabel, useModels } from "../queries/use-models.ts";
 import { predictionKey, predictionQuery, type Take, usePrediction, useTake } from "../queries/use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
+import { usePlan } from "./use-plan.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 import { useLast } from "../ui/window-focus.ts";
 
@@ -44,14 +41,15 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     "last-frame": useTake(project, "last-frame"),
   };
   const { "first-frame": first, video, "last-frame": last } = takes;
-  const before = useFrameBefore(project);
+  const shotBefore = useShotBefore(project);
+  const before = shotBefore === null ? null : shotBefore?.takes["last-frame"];
   // A shot without a first frame of its own starts on the last frame of the one before.
   const startsOn = first.isNone ? (before ?? null) : null;
   const posterFrame = usePrediction(project, video.prediction?.input.firstFramePredictionId ?? null);
   const posterImage = useReferenceAddress(video.prediction?.input.firstFrameImagePath ?? null);
   const services = useServices();
   const queries = useQueryClient();
-  const [options, changeOptions] = useDraft(settingsDraft(project.projectId), NO_SETTINGS);
+  const plan = usePlan(project);
   const select = useChangeProject(project.projectId);
   const [address, setAddress] = useSearchParams();
   /** The open view is in the address, for a reload and a second tab. */
@@ -66,10 +64,10 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     for (const take of shown) queries.setQueryData(predictionKey(take.predictionId), take); // without another read
     look({ take: shown.map(({ predictionId }) => predictionId).join() });
   };
-  const optionsFor = (step: Step): StepOptions => ({ ...NO_OPTIONS, ...options[step] });
-  const forVideo = optionsFor("video");
+  const forVideo = plan.optionsOf("video");
+  useStoreEnds(forVideo.continues && shotBefore ? [shotBefore] : []);
   const startsAtFirst = takesFirstFrame(modelOf(models.video, forVideo), forVideo);
-  const next = nextStep(project, startsAtFirst && forVideo.firstFrame === null, before);
+  const next = nextStep(project, startsAtFirst && !forVideo.continues && forVideo.firstFrame === null, before);
   const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });
   const card = (step: Step) => ({
     project,
@@ -77,11 +75,10 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     step,
     take: takes[step],
     models: models[step],
-    options: optionsFor(step),
-    onOptions: (changed: Partial<StepOptions>) =>
-      changeOptions((all) => ({ ...all, [step]: { ...NO_OPTIONS, ...all[step], ...changed } })),
+    options: plan.optionsOf(step),
+    onOptions: (changed: Partial<StepOptions>) => plan.set(step, changed),
     // The first frame is not replaced by it when the video starts on an image of its own.
-    startsOn: step === "first-frame" && forVideo.firstFrame !== null ? null : startsOn,
+    startsOn: forVideo.continues || (step === "first-frame" && forVideo.firstFrame !== null) ? null : startsOn,
     isNext: step === next,
     isLookedAt: !isWide && address.get("step") === step,
     onLook: () => address.get("step") !== step && look({ step }),
@@ -127,7 +124,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
       { change: { ...(aspectRatio === null ? {} : { aspectRatio }), selected } },
       {
         onSuccess: () => {
-          changeOptions((all) => ({ ...all, [step]: made }));
+          plan.set(step, made);
           look({ history: null, take: null });
           notify(
             reusedWords(nounOf(step), named, [...deleted.map((name) => `its ${name}, which is deleted`), ...leftOut]),
@@ -138,8 +135,9 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   };
   const onReuse = (prediction: Prediction) => void reuse(prediction);
   const endsAtLast = takesLastFrame(modelOf(models.video, forVideo), forVideo);
-  const firstSource =
-    forVideo.firstFrame === null && startsOn !== null
+  const firstSource = forVideo.continues
+    ? { alt: END_BEFORE, frame: shotBefore?.takes.video?.endImagePath ?? null }
+    : forVideo.firstFrame === null && startsOn !== null
       ? { alt: FRAME_BEFORE, frame: startsOn.predictionId }
       : sourceOf("first frame", forVideo.firstFrame, first);
   const lastSource = sourceOf("last frame", forVideo.lastFrame, last);
@@ -158,9 +156,11 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
               {...card(step)}
               poster={posterFrame?.output?.url ?? posterImage.data ?? undefined}
               notYet={
-                startsAtFirst && forVideo.firstFrame === null && startsOn === null
-                  ? whyNotYet(project.predictions["first-frame"], first, before)
-                  : null
+                forVideo.continues
+                  ? whyNotContinued(shotBefore)
+                  : startsAtFirst && forVideo.firstFrame === null && startsOn === null
+                    ? whyNotYet(project.predictions["first-frame"], first, before)
+                    : null
               }
             >
               {startsAtFirst && firstSource.frame !== null && (
@@ -177,6 +177,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
           ),
         )}
       </section>
+      <ErrorNotice title="Could not save the settings" error={plan.error} />
       {select.error !== null && history === null && enlarged === null && (
         <ErrorNotice title="Could not change the project" error={select.error} />
       )}
@@ -220,6 +221,17 @@ function nextStep(
   if (isChained && before === undefined) return null;
   if (isChained && before === null) return "first-frame";
   return takes.video === null || takes.video.outdated ? "video" : null;
+}
+
+const END_BEFORE = "End of the shot before";
+
+/** Why a video that continues the shot before cannot start: without a video of that shot, and without one that is being made. */
+function whyNotContinued(before: Shot | null | undefined): string | null {
+  if (before === undefined) return "";
+  if (before === null) return "No shot is before this one in a film. Choose another beginning in the settings.";
+  return before.takes.video === null && !isRunning(before.predictions.video)
+    ? "Generate the video of the shot before first."
+    : null;
 }
 
 /** Why the video cannot start yet; empty until the shot before is read. Null when it can or when unknown: then the service decides. */

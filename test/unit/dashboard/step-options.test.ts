@@ -4,12 +4,14 @@ import {
   choicesOf,
   controlName,
   forcedValues,
-  forNextShot,
   type Given,
   maxReferences,
   modelOf,
   NO_OPTIONS,
   optionsOf,
+  plannedOptions,
+  planOf,
+  planOfNextShot,
   type StepOptions,
   withoutElements,
   settingsOf,
@@ -240,9 +242,36 @@ test("inputs of which the present model takes less → the rest is set, and what
   expect(leftOut).toEqual([]);
 });
 
-test("the shot before had a video without a first frame → the next one starts on the picture that was chosen for it", () => {
-  const before = { video: options({ usesFirstFrame: false, model: "maker/model", prompt: "At night" }) };
-  const { video } = forNextShot(before, "projects/end.png");
-  expect(video).toEqual(options({ model: "maker/model", firstFrame: "projects/end.png" }));
-  expect(forNextShot(before).video?.usesFirstFrame).toBe(false);
+test.each<[string, Partial<StepOptions>, object]>([
+  ["nothing", {}, {}],
+  [
+    "a model, a prompt, references and values",
+    { model: "maker/model", prompt: "At night", references: ["projects/a.png"], values: { durationSeconds: 5 } },
+    { model: "maker/model", prompt: "At night", referenceImagePaths: ["projects/a.png"], durationSeconds: 5 },
+  ],
+  ["an image to begin with", { firstFrame: "projects/a.png" }, { firstFrameImagePath: "projects/a.png" }],
+  [
+    "no frames",
+    { usesFirstFrame: false, usesLastFrame: false },
+    { firstFramePredictionId: null, lastFramePredictionId: null },
+  ],
+  ["the end of the shot before", { continues: true }, { continuesPreviousShot: true }],
+])("settings with %s → the plan has them, and gives them back", (_what, changed, plan) => {
+  expect(planOf(options(changed))).toEqual(plan);
+  expect(plannedOptions(plan)).toEqual(options(changed));
+});
+
+test("a seed and the elements of a repeated take → are not in the plan", () => {
+  expect(planOf(options({ values: { seed: 7 }, elements: [] }))).toEqual({});
+  expect(plannedOptions({}, { seed: 7, elements: [] })).toEqual(options({ values: { seed: 7 }, elements: [] }));
+});
+
+test("the next shot → has the settings of the one before without its prompts and frames, and continues it or not", () => {
+  const plan = {
+    video: { firstFrameImagePath: "projects/a.png", model: "maker/model", prompt: "At night", durationSeconds: 5 },
+  };
+  expect(planOfNextShot(plan, false)).toEqual({ video: { model: "maker/model", durationSeconds: 5 } });
+  expect(planOfNextShot(plan, true)).toEqual({
+    video: { model: "maker/model", durationSeconds: 5, continuesPreviousShot: true },
+  });
 });
