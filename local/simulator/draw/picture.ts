@@ -127,8 +127,10 @@ export function paintSeed(ctx: SKRSContext2D, seed: number, light: number): void
   ctx.globalAlpha = 1;
   const [size, gap, label] = [Math.round(height / 16), height * 0.04, `seed ${seed}`];
   if (font) ctx.font = `600 ${size}px "${font}"`;
+  // As wide for each, because a picture that was made of another one covers the seed of that.
+  const wide = font ? Math.max(...[label, "seed 000000"].map((text) => ctx.measureText(text).width)) : size;
   ctx.beginPath();
-  ctx.roundRect(gap, gap, (font ? ctx.measureText(label).width : size) + size, size * 1.6, size * 0.8);
+  ctx.roundRect(gap, gap, wide + size, size * 1.6, size * 0.8);
   ctx.fill();
   ctx.fillStyle = "#fff";
   if (font) ctx.fillText(label, gap + size / 2, gap + size * 1.16);
