@@ -120,12 +120,12 @@ export function paintSeed(ctx: SKRSContext2D, seed: number, light: number): void
   const { width, height } = ctx.canvas;
   const colour = `hsl(${(seed * 137.508) % 360}, 85%, 45%)`; // by the golden angle, so that neighbours differ
   ctx.globalCompositeOperation = "soft-light";
-  ctx.globalAlpha = 0.6 * light;
+  ctx.globalAlpha = 0.4 * light;
   ctx.fillStyle = colour;
   ctx.fillRect(0, 0, width, height);
   ctx.globalCompositeOperation = "source-over";
   ctx.globalAlpha = 1;
-  const [size, gap, label] = [Math.round(height / 16), height * 0.04, `seed ${seed}`];
+  const [size, gap, label] = [Math.round(height / 20), height * 0.04, `seed ${seed}`];
   if (font) ctx.font = `600 ${size}px "${font}"`;
   // As wide for each, because a picture that was made of another one covers the seed of that.
   const wide = font ? Math.max(...[label, "seed 000000"].map((text) => ctx.measureText(text).width)) : size;
