@@ -193,7 +193,7 @@ export type Cost = {
   /** Null when no price is known. */
   atMostMicros: number | null;
   currency: "USD";
-  /** `held`: atMostMicros is reserved. `released`: the provider did not bill it. `unknown`: atMostMicros counts. */
+  /** `held`: not known yet, atMostMicros is reserved. `settled`: charged. `released`: not charged. `unknown`: not known yet, atMostMicros counts. */
   state: "held" | "settled" | "released" | "unknown";
 };
 

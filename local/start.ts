@@ -70,7 +70,7 @@ Create a project as the demo user (paste this into another terminal):
   curl -s ${url}/functions/v1/api/projects -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
     -d '{"title":"Harbour","textPrompt":"A harbour at dawn, fog, one red boat","description":""}'
 
-Or run all three steps at once: npm run demo. Ctrl-C ends everything; the data is kept.`);
+Or let npm run demo make a film as this user, with a link to it. Ctrl-C ends everything; the data is kept.`);
 }
 
 /** For KEYFRAME_DATABASE_URL. The embedded server's password is shown: it exists on this machine only. */

@@ -1,18 +1,21 @@
+import { join } from "node:path";
 import { findStack } from "./demo/find-stack.ts";
 import type { DemoOptions } from "./demo/make-shot.ts";
 import { runDemo } from "./demo/run-demo.ts";
+import type { ShownFilm } from "./demo/show-film.ts";
 import { oneLine, parseOptions, readNumber, runMain, stopSignals } from "../command-line/run-main.ts";
 import { showStages, type Stage, write } from "../command-line/show-stages.ts";
+import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { readStackOptions, STACK_OPTIONS, type StackOptions } from "../local/stack/stack-settings.ts";
 
-const HELP = `npm run demo -- [options]   a shot from project to video, as a new user would make it
+const HELP = `npm run demo -- [options]   a shot from project to video, made as the demo user; ends with a film to watch
 
   --shots N     a film of N shots (1 to 20), each starting on the last frame of the one before
   --cast        with --shots: two characters and a place that return in each shot
   --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
   --port N      the port of a stack that is started (default 54321; 0: any free one)
-  --mcp         the shot by an agent, through the tools of keyframe-mcp, each step at the price that was quoted
+  --mcp         the shot by an agent of a new user, by the tools of keyframe-mcp, each step at the price that was quoted
   --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
   --json        one JSON line last
 
@@ -22,7 +25,14 @@ const SIMULATED_TIMEOUT_MS = 60_000;
 const REAL_TIMEOUT_MS = 15 * 60_000;
 
 /** The JSON line. */
-type Outcome = { ok: boolean; url: string | null; ms: number; steps: Stage[]; error: string | null };
+type Outcome = {
+  ok: boolean;
+  url: string | null;
+  ms: number;
+  steps: Stage[];
+  film: ShownFilm | null;
+  error: string | null;
+};
 
 async function main(): Promise<number> {
   const {
@@ -48,27 +58,39 @@ async function main(): Promise<number> {
   if (cast && shots === undefined) throw new Error("--cast is for a film: add --shots N.");
   const signal = stopSignals();
   const start = performance.now();
-  const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
+  const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], film: null, error: null };
+  let isOver = false;
   try {
-    await perform(options, { onlyFrame: frame, byAgent: mcp, shots, withCast: cast }, outcome, signal);
+    isOver = await perform(options, { onlyFrame: frame, byAgent: mcp, shots, withCast: cast }, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
     console.error(`\nThe demo failed: ${outcome.error}`);
   }
   outcome.ms = Math.round(performance.now() - start);
-  if (outcome.ok) write(`\nAll of it held, in ${(outcome.ms / 1000).toFixed(1)} s.\n`);
+  if (outcome.ok) {
+    const places = outcome.film ? describePlaces(outcome.film, isOver, options.port) : "";
+    write(`\nEverything worked, in ${(outcome.ms / 1000).toFixed(1)} s.${places}\n`);
+  }
   if (json) console.log(JSON.stringify(outcome));
   return outcome.ok ? 0 : 1;
 }
 
-/** Fills in the outcome. Throws at the first failure, after stopping its own stack. */
+/** A link needs a stack on these data, at the same port. */
+function describePlaces({ link, file }: ShownFilm, isOver: boolean, port: number): string {
+  const places = [file ?? ""];
+  if (!isOver) places.push(link);
+  else if (port !== 0) places.push(`${link}   while npm start runs`);
+  return ` Watch the film:\n\n${places.map((place) => place && `  ${place}\n`).join("")}`;
+}
+
+/** Fills in the outcome, and returns whether the demo had a stack of its own. Throws at the first failure, after stopping that. */
 async function perform(
   options: StackOptions,
   wanted: Pick<DemoOptions, "onlyFrame" | "byAgent" | "shots" | "withCast">,
   outcome: Outcome,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const running = await findStack(options, write, signal);
   if (!running) write("No stack runs on these data: starting one.\n");
   const display = showStages(write, Deno.stdout.isTerminal());
@@ -82,10 +104,15 @@ async function perform(
   try {
     const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
     const { steps } = outcome;
-    await runDemo({ ...stack, timeoutMs, signal, display, steps, ...wanted }).finally(display.end);
+    // An agent's usage is compared with its quotes, so it works for a user without any.
+    const user = wanted.byAgent ? undefined : demoUserOf(await loadStackKeys(options.dataDir));
+    const file = join(options.dataDir, "demo.mp4");
+    const demo = { ...stack, timeoutMs, signal, display, steps, user, file, ...wanted };
+    outcome.film = await runDemo(demo).finally(display.end);
   } finally {
     await started?.stop();
   }
+  return started !== null;
 }
 
 runMain(HELP, main);

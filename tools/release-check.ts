@@ -90,7 +90,7 @@ function findChangelog(given: Awaited<ReturnType<typeof readVersion>>): string |
 }
 
 async function findOwner(): Promise<string | false> {
-  const found = await filesWith("(github\\.com/|--repo |shadcn@latest add )<");
+  const found = await filesWith('(github\\.com/|--repo "|shadcn@latest add ")<');
   return found !== "" && `npm run set-owner -- <name>, for ${found}`;
 }
 

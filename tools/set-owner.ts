@@ -5,8 +5,8 @@ const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns th
 
   Again: replaces <owner>, and the name before, which it reads from "repository" in package.json.`;
 
-/** Addresses have the repository so, and commands of npm and shadcn. */
-const named = (owner: string) => `(github[.]com/|--repo |shadcn@latest add )(<owner>|${owner})/keyframe`;
+/** Addresses have the repository so, and commands of npm and shadcn, in quotes: `<` alone would read a file in a shell. */
+const named = (owner: string) => `(github[.]com/|--repo "|shadcn@latest add ")(<owner>|${owner})/keyframe`;
 
 async function main(): Promise<number> {
   const [name = "", ...more] = parseOptions({ args: Deno.args, allowPositionals: true }).positionals;

@@ -5,6 +5,7 @@ import type { FilmPlan } from "./draw/film.ts";
 import { drawPicture } from "./draw/picture.ts";
 import type { Model } from "./models.ts";
 import type { Prediction } from "./prediction.ts";
+import { hashText } from "./random.ts";
 import type { OutputBytes, StoredFiles } from "./stored-files.ts";
 
 export type InputSource = { files: StoredFiles; settings: { baseUrl: () => string; fetch: typeof fetch } };
@@ -41,7 +42,7 @@ export async function makeImages(model: Model, prediction: Prediction, images: I
   const made: OutputBytes[] = [];
   for (let i = 0; i < countImages(model, prediction); i++) {
     const prompt = i === 0 ? promptOf(prediction) : `${promptOf(prediction)} (${i + 1})`;
-    const canvas = drawPicture(prompt, size, references);
+    const canvas = drawPicture(prompt, seedOf(prediction), size, references);
     const asked = prediction.input.output_format;
     const extension = asked === "jpg" || asked === "webp" ? asked : "png";
     const format = extension === "jpg" ? "jpeg" : extension;
@@ -66,12 +67,18 @@ const frameBudget = 60;
  * model's default. Each frame takes the same time to encode, so a longer video has fewer of them per second: 24 up to 2.5 s, 12 at 5 s, 2
  * at 30 s.
  */
-export function planVideo(model: Model, { input }: Prediction, first: Image | undefined, imageWidth: number): FilmPlan {
+export function planVideo(
+  model: Model,
+  prediction: Prediction,
+  first: Image | undefined,
+  imageWidth: number,
+): FilmPlan {
+  const { input } = prediction;
   const size = pictureSize(first ? "match_input_image" : input.aspect_ratio, imageWidth, first);
   const seconds = Math.min(30, Number(input.duration) > 0 ? Number(input.duration) : 2);
   const fps = Math.max(1, Math.min(24, Math.floor(frameBudget / seconds)));
   const sound = soundFields.some((name) => (input[name] ?? model.input.fields[name]?.default) === true);
-  return { ...size, fps, frames: Math.round(fps * seconds), sound };
+  return { ...size, fps, frames: Math.round(fps * seconds), sound, seed: seedOf(prediction) };
 }
 
 /** Makes the video of a prediction. Without a first frame it begins with a picture of the prompt. */
@@ -81,13 +88,17 @@ export async function makeVideo(
   plan: FilmPlan,
   onProgress: (frame: number) => void,
 ): Promise<OutputBytes[]> {
-  const picture = () => drawPicture(promptOf(prediction), plan, images.references);
+  const picture = () => drawPicture(promptOf(prediction), plan.seed, plan, images.references);
   const frames = [images.first ?? picture(), images.last] as const;
   // Loaded with the first film, so that the stack starts sooner.
   const { drawFilm } = await import("./draw/film.ts");
   const bytes = await drawFilm(plan, frames, onProgress, prediction.stop.signal);
   return [{ bytes, contentType: "video/mp4", extension: "mp4" }];
 }
+
+/** Without one in the input a run has a seed of its own, as models do. */
+const seedOf = ({ input, id }: Prediction): number =>
+  Number.isInteger(input.seed) ? Number(input.seed) : hashText(id) % 1_000_000;
 
 const promptOf = ({ input }: Prediction): string => String(input.prompt ?? "");
 

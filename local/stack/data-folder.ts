@@ -87,7 +87,7 @@ export async function removeData(dataDir: string): Promise<void> {
   await Deno.remove(dataDir, { recursive: true });
 }
 
-const OURS = ["postgres", "storage", "cli-home", "logs", "keys.json"];
+const OURS = ["postgres", "storage", "cli-home", "logs", "keys.json", "demo.mp4"];
 
 /** Deletes a stack's data and nothing else in the folder. The caller holds the claim. */
 export async function resetData(dataDir: string): Promise<void> {

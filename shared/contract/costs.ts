@@ -11,7 +11,7 @@ export const cost = z
     currency,
     state: z.enum(["held", "settled", "released", "unknown"]).meta({
       description:
-        "held: atMostMicros is reserved. settled: it cost amountMicros. released: the provider did not bill it. unknown: atMostMicros counts until an administrator settles it.",
+        "held: not known yet, atMostMicros is reserved. settled: charged amountMicros. released: not charged. unknown: not known yet, atMostMicros counts until an administrator settles it.",
     }),
   })
   .meta({ id: "Cost", description: "What the user pays, in millionths of a dollar." });

@@ -281,7 +281,7 @@ create table keyframe_private.settings (
   service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
   service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
   -- What users pay, and prepaid balances.
-  markup numeric not null default 1 constraint markup_is_between_0_and_1000 check (markup between 0 and 1000),
+  markup numeric not null default 1,
   prepaid_by_default boolean not null default false,
   balance_low_micros bigint not null default 1000000
     constraint balance_low_is_exact_in_json check (balance_low_micros between 0 and 9007199254740991),
@@ -312,7 +312,7 @@ comment on column keyframe_private.settings.owner_day_micros is 'The budget of e
 comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
 comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
-comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this. A row in model_markups takes its place.';
+comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more. A row in model_markups takes its place.';
 comment on column keyframe_private.settings.prepaid_by_default is 'Whether owners without a row in credits start nothing that costs something. With false, an owner is prepaid from the first row in credits on.';
 comment on column keyframe_private.settings.balance_low_micros is 'A start that leaves a balance below this sends balance.low, once after each credit; in micro-dollars.';
 comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
@@ -2691,11 +2691,11 @@ end $$;
 -- What users pay: the provider's bill times a factor. A submit keeps its factor, so a change never reaches back.
 create table keyframe_private.model_markups (
   model text primary key,
-  markup numeric not null constraint markup_is_between_0_and_1000 check (markup between 0 and 1000)
+  markup numeric not null
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
 comment on column keyframe_private.model_markups.model is 'A model of keyframe.models.';
-comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this.';
+comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10.';
 
 create function keyframe_private.require_known_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -2703,6 +2703,17 @@ begin
   if not exists (select from keyframe.models m where m.model = new.model) then
     raise exception 'There is no model %. keyframe.models has their names.', new.model
       using errcode = 'check_violation', constraint = 'model_is_known';
+  end if;
+  return new;
+end $$;
+
+-- A percentage, such as 30, would charge thirty times the price.
+create function keyframe_private.require_markup()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if not new.markup between 0 and 10 then
+    raise exception 'A markup is a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
+      using errcode = 'check_violation', constraint = 'markup_is_between_0_and_10';
   end if;
   return new;
 end $$;
@@ -3236,7 +3247,7 @@ create table keyframe_private.provider_submits (
   -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
   constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
     and cost_micros between 0 and 1000000000000),
-  constraint markup_is_between_0_and_1000 check (markup between 0 and 1000)
+  constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
@@ -6223,6 +6234,14 @@ begin
   return new;
 end $$;
 
+-- A markup of 0: what the provider bills stays a cost of the service, because the owner did not end the run.
+create function keyframe_private.give_back_run()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe_private.provider_submits s set markup = 0 where s.prediction_id = new.id;
+  return null;
+end $$;
+
 -- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
 create function keyframe_private.settle_by_file()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -6425,20 +6444,22 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown.
+-- state: held while one has not ended, then unknown, settled or released. What was given back (markup 0) is released, whatever the
+-- provider bills. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable set search_path = '' as $$
 begin
   return (
     select json_build_object(
-      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.charge_micros)) end,
-      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'released' then 0
+      'amountMicros', case when bool_and(c.state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.charge_micros)) end,
+      'atMostMicros', case when bool_and(c.state in ('settled', 'released') or s.most_micros is not null)
+        then keyframe_private.exact_sum(sum(case c.state when 'settled' then s.charge_micros when 'released' then 0
           else s.most_charge_micros end)) end,
       'currency', 'USD',
-      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
-        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+      'state', case when bool_or(c.state = 'held') then 'held' when bool_or(c.state = 'unknown') then 'unknown'
+        when bool_or(c.state = 'settled') then 'settled' else 'released' end)
     from keyframe_private.provider_submits s
+    cross join lateral (select case when s.markup = 0 then 'released' else s.cost_state end) c (state)
     where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;
@@ -9152,6 +9173,9 @@ comment on column keyframe_private.admin_balances.held_usd is 'What is reserved 
 create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
+create trigger _110_require_markup before insert or update of markup on keyframe_private.settings
+  for each row execute function keyframe_private.require_markup();
+comment on trigger _110_require_markup on keyframe_private.settings is 'Refuses a markup that is no factor from 0 to 10.';
 
 -- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
@@ -9293,6 +9317,9 @@ comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuse
 create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
   for each row execute function keyframe_private.require_known_model();
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
+create trigger _110_require_markup before insert or update of markup on keyframe_private.model_markups
+  for each row execute function keyframe_private.require_markup();
+comment on trigger _110_require_markup on keyframe_private.model_markups is 'Refuses a markup that is no factor from 0 to 10.';
 
 -- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
@@ -9316,6 +9343,9 @@ create trigger _506_require_sound_change after update on keyframe.predictions
   for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
 comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
 alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
+create trigger _520_give_back after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and new.error_code = 'failed_by_administrator') execute function keyframe_private.give_back_run();
+comment on trigger _520_give_back on keyframe.predictions is 'Lets the owner pay nothing for a run that an administrator failed.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
 comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';

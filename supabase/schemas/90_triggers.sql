@@ -4,6 +4,9 @@
 create trigger _100_keep before delete or truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
 comment on trigger _100_keep on keyframe_private.settings is 'Refuses to delete the row.';
+create trigger _110_require_markup before insert or update of markup on keyframe_private.settings
+  for each row execute function keyframe_private.require_markup();
+comment on trigger _110_require_markup on keyframe_private.settings is 'Refuses a markup that is no factor from 0 to 10.';
 
 -- keyframe_private.moved_owners
 create trigger _500_wait_for_changes after insert on keyframe_private.moved_owners
@@ -145,6 +148,9 @@ comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuse
 create trigger _100_require_known_model before insert or update on keyframe_private.model_markups
   for each row execute function keyframe_private.require_known_model();
 comment on trigger _100_require_known_model on keyframe_private.model_markups is 'Refuses a model that does not exist.';
+create trigger _110_require_markup before insert or update of markup on keyframe_private.model_markups
+  for each row execute function keyframe_private.require_markup();
+comment on trigger _110_require_markup on keyframe_private.model_markups is 'Refuses a markup that is no factor from 0 to 10.';
 
 -- keyframe.predictions
 create trigger _090_limit before insert on keyframe.predictions for each statement execute function keyframe_private.limit_inserts('generate');
@@ -168,6 +174,9 @@ create trigger _506_require_sound_change after update on keyframe.predictions
   for each row when (old.input is distinct from new.input or old.step <> new.step) execute function keyframe_private.require_sound_input();
 comment on trigger _506_require_sound_change on keyframe.predictions is 'Refuses an input that breaks a rule, by its name.';
 alter table keyframe.predictions enable always trigger _505_require_sound_input, enable always trigger _506_require_sound_change;
+create trigger _520_give_back after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and new.error_code = 'failed_by_administrator') execute function keyframe_private.give_back_run();
+comment on trigger _520_give_back on keyframe.predictions is 'Lets the owner pay nothing for a run that an administrator failed.';
 create trigger _530_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
 comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';

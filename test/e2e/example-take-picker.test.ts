@@ -39,7 +39,7 @@ test("registry.json → the item of docs/react.md, with a file that imports its 
     const imported = [...text.matchAll(/from "([^"/]+)/g)].map(([, from]) => from);
     expect([...new Set(imported)].sort()).toEqual([...dependencies, "react"].sort());
     const guide = await Deno.readTextFile(`${ROOT}docs/react.md`);
-    expect(guide).toMatch(new RegExp(`^npx shadcn@latest add [^ ]+/keyframe/${name}$`, "m"));
+    expect(guide).toMatch(new RegExp(`^npx shadcn@latest add "[^ ]+/keyframe/${name}"$`, "m"));
   }
 });
 

@@ -5,6 +5,7 @@ import { afterAll, expect, inject, test } from "vitest";
 import { runDemo } from "../../tools/demo/run-demo.ts";
 import { showStages, type Stage } from "../../command-line/show-stages.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
+import type { Step } from "../../shared/contract/fields.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
@@ -94,6 +95,30 @@ test("reference image, first frame, last frame, video → three files as documen
   expect(lifetimes).toEqual(Array(5).fill(3600));
 });
 
+test("takes of one prompt → each looks different; with the same seed → the same file", async () => {
+  const maker = await newFilmMaker(stack);
+  const digests = (step: Step, inputs: object[]) =>
+    Promise.all(
+      inputs.map(async (input) => (await maker.untilEnded(await maker.start(step, { ...input }))).output?.sha256),
+    );
+  const seeded = [{ seed: 7 }, { seed: 7 }, { seed: 8 }];
+  for (const [step, models] of [
+    ["first-frame", ["google/nano-banana-2", "black-forest-labs/flux-2-pro"]],
+    ["video", ["kwaivgi/kling-v3-omni-video", "prunaai/p-video"]],
+  ] as const) {
+    const own = await digests(
+      step,
+      [1, 2, 3].map(() => ({ model: models[0] })),
+    );
+    expect(new Set(own).size).toBe(3);
+    const [one, again, other] = await digests(
+      step,
+      seeded.map((seed) => ({ model: models[1], ...seed })),
+    );
+    expect([one === again, one === other]).toEqual([true, false]);
+  }
+});
+
 test("a video model that makes a WebM, a GIF → the file as it is; type, sides, length and sound as its bytes say", async () => {
   const maker = await newFilmMaker(stack);
   await maker.untilEnded(await maker.start("first-frame"));
@@ -134,9 +159,10 @@ test.each([false, true])(
   async (withCast) => {
     const steps: Stage[] = [];
     let written = "";
-    await runDemo({
+    const file = await Deno.makeTempFile({ suffix: ".mp4" });
+    const film = await runDemo({
       ...stack,
-      ...{ shots: 3, withCast },
+      ...{ shots: 3, withCast, file },
       timeoutMs: 60_000,
       signal: new AbortController().signal,
       display: showStages((text) => {
@@ -146,8 +172,25 @@ test.each([false, true])(
     });
     const shots = ["shot 1", "shot 2", "shot 3"];
     expect(steps.map(({ name }) => name)).toEqual([
-      ...["sign up", "webhook", ...(withCast ? ["cast"] : []), "film", ...shots, "read film", "events"],
+      ...[
+        "sign up",
+        "webhook",
+        ...(withCast ? ["cast"] : []),
+        "film",
+        ...shots,
+        "read film",
+        "events",
+        "share",
+        "one MP4",
+      ],
     ]);
+    expect(film).toEqual({ link: expect.stringMatching(`^${stack.url}/#/shared/.{20}`), file });
+    expect(readMovie(await Deno.readFile(file))).toMatchObject({
+      width: 160,
+      height: 90,
+      seconds: expect.closeTo(15, 1),
+    });
+    await Deno.remove(file);
     expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
       expect.stringMatching(/^ {2}shot 1: 160 × 90, \d+ KiB, 5 s, .*; from its first frame to its last$/),
       expect.stringMatching(/^ {2}shot 2: .*; from the last frame of shot 1 to its last$/),

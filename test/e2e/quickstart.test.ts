@@ -32,7 +32,7 @@ afterAll(async () => {
   await Deno.remove(parent, { recursive: true });
 });
 
-/** The working tree, which git clone would have only when committed. What is installed here is linked, so nothing is installed there. */
+/** The clone: the working tree, also what is not committed. What is installed here is linked, so nothing is installed there. */
 const CLONE = `git -C "${ROOT}" ls-files -coz --exclude-standard | tar -C "${ROOT}" --null -T - -c | tar -x -C keyframe`;
 
 const REPLICATE_SECRET = "whsec_c2lnbmVkLWJ5LXRoZS1xdWlja3N0YXJ0LXRlc3Q=";
@@ -42,7 +42,7 @@ const found = new Set<string>();
 const filledIn = (text: string) => {
   const replacements: [string, string][] = [
     [
-      "git clone https://github.com/<owner>/keyframe && cd keyframe\nnpm start\n",
+      "npm start\n",
       `mkdir keyframe && ${CLONE} && ln -s "${ROOT}node_modules" keyframe/node_modules && : > keyframe/local/install-missing.mjs\n`,
     ],
     ["http://127.0.0.1:54321", stack.url],

@@ -40,5 +40,8 @@ test("npm run demo in a fresh clone → its own stack, the whole film, the stack
   const { code, output } = await typed("run", "demo", "--", "--port", "0");
   expect(output).toContain("starting one");
   expect(output).toMatch(/events .* 4 arrived, each signed/);
-  expect([code, output]).toEqual([0, expect.stringContaining("All of it held")]);
+  expect([code, output]).toEqual([0, expect.stringContaining("Everything worked")]);
+  const [, film = ""] = /Watch the film:\n\n {2}(\S+)\n/.exec(output) ?? [];
+  expect(film).toBe(join(clone, ".keyframe", "demo.mp4"));
+  expect(new TextDecoder().decode((await Deno.readFile(film)).slice(4, 8))).toBe("ftyp");
 });

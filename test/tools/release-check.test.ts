@@ -93,7 +93,7 @@ test.each<[what: string, change: () => Promise<unknown>, said: string]>([
   ],
   [
     "a command lacks the owner",
-    () => replaced("docs/release.md", /$/, "--repo <an owner>/keyframe\n"),
+    () => replaced("docs/release.md", /$/, '--repo "<an owner>/keyframe"\n'),
     "npm run set-owner -- <name>, for docs/release.md",
   ],
   [

@@ -20,8 +20,8 @@ afterAll(() => Deno.remove(copy, { recursive: true }));
 const renamed = (text: string, name: string) =>
   text
     .replaceAll(`github.com/${present}/keyframe`, `github.com/${name}/keyframe`)
-    .replaceAll(`--repo ${present}/keyframe`, `--repo ${name}/keyframe`)
-    .replaceAll(`shadcn@latest add ${present}/keyframe`, `shadcn@latest add ${name}/keyframe`);
+    .replaceAll(`--repo "${present}/keyframe`, `--repo "${name}/keyframe`)
+    .replaceAll(`shadcn@latest add "${present}/keyframe`, `shadcn@latest add "${name}/keyframe`);
 const ownerIn = (texts: typeof before) => {
   const { repository } = JSON.parse(new Map(texts).get("package.json") ?? "");
   return /github\.com\/([^/]+)\/keyframe\.git$/.exec(repository.url)?.[1] ?? "";

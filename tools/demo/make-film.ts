@@ -21,13 +21,13 @@ type Shot = {
   result: string;
 };
 
-/** A film whose shots each start on the last frame of the one before; checks every file, the film and every event. */
+/** A film whose shots each start on the last frame of the one before; checks every file, the film and every event. Returns the film. */
 export async function makeFilm(
   keyframe: KeyframeClient,
   receiver: EventReceiver,
   timed: Timed,
   options: DemoOptions & { shots: number },
-): Promise<void> {
+): Promise<string> {
   const { shots: count, signal, withCast = false } = options;
   const cast = withCast
     ? await timed(
@@ -63,6 +63,7 @@ export async function makeFilm(
     () => Promise.all(shots.map(({ projectId, events }) => receiver.eventsOf(projectId, events, filmId))),
     (arrived) => `${arrived.flat().length} arrived, each signed and of this film`,
   );
+  return filmId;
 }
 
 /** An element with a picture of its own. */

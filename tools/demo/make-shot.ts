@@ -18,7 +18,11 @@ export type DemoOptions = {
   onlyFrame?: boolean;
   /** By the tools of keyframe-mcp. */
   byAgent?: boolean;
-  /** A film of so many shots. Default: one project without a film. */
+  /** Who makes it. Default: a new user. */
+  user?: { email: string; password: string } | undefined;
+  /** Where the film is written as one MP4. Default: nowhere. */
+  file?: string | undefined;
+  /** A film of so many shots. Default: one shot, from a reference image. */
   shots?: number | undefined;
   /** Makes the film with two characters and a place. */
   withCast?: boolean;
@@ -35,10 +39,11 @@ export async function makeShot(
   receiver: EventReceiver,
   timed: Timed,
   options: DemoOptions,
-  title = "Lighthouse",
+  { title = "Lighthouse", filmId }: { title?: string; filmId?: string } = {},
 ): Promise<string> {
   const { signal, onlyFrame = false } = options;
-  const project = { title, textPrompt: PROMPT, description: "Keep the evening light of the reference image." };
+  const description = "Keep the evening light of the reference image.";
+  const project = { title, textPrompt: PROMPT, description, ...(filmId !== undefined && { filmId }) };
   const { projectId } = await timed(
     "project",
     () => keyframe.createProject(project, { signal }),
@@ -62,7 +67,7 @@ export async function makeShot(
   const generated = Array(onlyFrame ? 1 : 3).fill("generation.succeeded");
   await timed(
     "events",
-    () => receiver.eventsOf(projectId, ["project.created", ...generated]),
+    () => receiver.eventsOf(projectId, ["project.created", ...generated], filmId),
     (arrived) => `${arrived.length} arrived, each signed: project.created and ${generated.length} generation.succeeded`,
   );
   return projectId;

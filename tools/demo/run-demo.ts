@@ -4,10 +4,14 @@ import { registerReceiver } from "./expect-events.ts";
 import { makeFilm } from "./make-film.ts";
 import { type DemoOptions, makeShot, type Timed } from "./make-shot.ts";
 import { makeShotByAgent } from "./make-shot-by-agent.ts";
+import { showFilm, type ShownFilm } from "./show-film.ts";
 
-/** Makes one shot, or a film of several, as a new user would, through Auth and the HTTP API only. Throws at the first failure. */
-export async function runDemo(options: DemoOptions): Promise<void> {
-  const { url, publishableKey, signal, steps, display, shots, byAgent } = options;
+/**
+ * Makes a film of one shot or of several, as a user would, through Auth and the HTTP API only. Null: there is no film to watch, of a frame
+ * alone or of an agent's shot. Throws at the first failure.
+ */
+export async function runDemo(options: DemoOptions): Promise<ShownFilm | null> {
+  const { url, publishableKey, signal, steps, display, shots, byAgent, onlyFrame, user } = options;
   const timed: Timed = async (name, work, result) => {
     signal.throwIfAborted();
     display?.onStageStart(name);
@@ -23,17 +27,24 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     auth: { persistSession: false, autoRefreshToken: false },
     global: { fetch: (input, init) => fetch(input, { ...init, signal }) },
   });
-  const email = `film-${crypto.randomUUID().slice(0, 8)}@keyframe.local`;
+  const email = user?.email ?? `film-${crypto.randomUUID().slice(0, 8)}@keyframe.local`;
+  const signs = user ? "sign in" : "sign up";
   const session = await timed(
-    "sign up",
+    signs,
     async () => {
-      const { data, error } = await supabase.auth.signUp({ email, password: crypto.randomUUID() });
-      if (error || !data.session) throw new Error(`Signing up failed: ${error?.message ?? "no session was given"}`);
+      const { auth } = supabase;
+      const { data, error } = user
+        ? await auth.signInWithPassword(user)
+        : await auth.signUp({ email, password: crypto.randomUUID() });
+      if (error || !data.session) throw new Error(`The ${signs} failed: ${error?.message ?? "no session was given"}`);
       return data.session;
     },
     () => email,
   );
-  if (byAgent) return await makeShotByAgent(session.access_token, timed, options);
+  if (byAgent) {
+    await makeShotByAgent(session.access_token, timed, options);
+    return null;
+  }
   const keyframe = createKeyframeClient({ url, apikey: publishableKey, getToken: () => session.access_token });
   const receiver = await timed(
     "webhook",
@@ -41,8 +52,20 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     () => "a receiver on this machine, registered",
   );
   try {
-    if (shots === undefined) await makeShot(keyframe, receiver, timed, options);
-    else await makeFilm(keyframe, receiver, timed, { ...options, shots });
+    if (onlyFrame) {
+      await makeShot(keyframe, receiver, timed, options);
+      return null;
+    }
+    if (shots !== undefined) {
+      return await showFilm(keyframe, await makeFilm(keyframe, receiver, timed, { ...options, shots }), timed, options);
+    }
+    const { filmId } = await timed(
+      "film",
+      () => keyframe.films.create({ title: "Lighthouse" }, { signal }),
+      (made) => made.filmId,
+    );
+    await makeShot(keyframe, receiver, timed, options, { filmId });
+    return await showFilm(keyframe, filmId, timed, options);
   } finally {
     await receiver.stop();
   }

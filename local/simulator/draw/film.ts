@@ -2,14 +2,15 @@ import { createCanvas } from "@napi-rs/canvas";
 import h264 from "h264-mp4-encoder";
 import * as media from "mediabunny";
 import { randomId } from "../random.ts";
-import { cover, type Picture } from "./picture.ts";
+import { cover, paintSeed, type Picture } from "./picture.ts";
 
-/** How a film is cut, and whether it has a sound track. */
-export type FilmPlan = { width: number; height: number; frames: number; fps: number; sound: boolean };
+/** How a film is cut, whether it has a sound track, and what tells it from another take. */
+export type FilmPlan = { width: number; height: number; frames: number; fps: number; sound: boolean; seed: number };
 
 /**
  * Draws an MP4 (H.264; its sound is silence) that zooms into the first image while the last one fades in: it begins with exactly the
- * first image and ends with exactly the last one. Between two frames the server answers. Rejects with the signal's reason.
+ * first image and ends with exactly the last one, and has the light of its seed between them. Between two frames the server answers.
+ * Rejects with the signal's reason.
  */
 export async function drawFilm(
   plan: FilmPlan,
@@ -17,7 +18,7 @@ export async function drawFilm(
   onProgress: (frame: number) => void,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  const { width, height, frames, fps } = plan;
+  const { width, height, frames, fps, seed } = plan;
   const ctx = createCanvas(width, height).getContext("2d");
   const encoder = await h264.createH264MP4Encoder();
   // All encoders share one in-memory file system; the name keeps them apart.
@@ -35,6 +36,7 @@ export async function drawFilm(
         cover(ctx, last, [0, 0, width, height], 1 + 0.14 * (1 - eased));
         ctx.globalAlpha = 1;
       }
+      if (frame > 0 && frame < frames - 1) paintSeed(ctx, seed, Math.sin(Math.PI * at));
       encoder.addFrameRgba(ctx.canvas.data());
       onProgress(frame + 1);
       await new Promise((resolve) => setTimeout(resolve));

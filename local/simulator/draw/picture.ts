@@ -21,16 +21,17 @@ const font = fonts.find((family) => families.includes(family)) ?? families[0];
 type Size = { width: number; height: number };
 
 /**
- * Draws the picture of a prompt, the same one for the same prompt, size and references. The first reference becomes the
+ * Draws the picture of a prompt and a seed, the same one for the same prompt, seed, size and references. The first reference becomes the
  * sky, in the colours of the prompt; up to three are shown small in the corner, so that a person sees that they were used.
  */
-export function drawPicture(text: string, { width, height }: Size, references: readonly Image[]): Canvas {
+export function drawPicture(text: string, seed: number, { width, height }: Size, references: readonly Image[]): Canvas {
   const prompt = text
     .replace(/\[\[fault:[^\]]*\]\]/g, " ")
     .replace(/\s+/g, " ")
     .trim();
-  const canvas = paintLandscape(prompt, { width, height }, references[0]);
+  const canvas = paintLandscape(prompt, { width, height }, seed, references[0]);
   const ctx = canvas.getContext("2d");
+  paintSeed(ctx, seed, 1);
   paintCaption(ctx, prompt);
   const [tall, gap] = [height * 0.17, height * 0.04];
   const wide = (tall * 16) / 9;
@@ -43,16 +44,16 @@ export function drawPicture(text: string, { width, height }: Size, references: r
   return canvas;
 }
 
-/** A PNG of 1024×576 for a user's reference image, the same bytes for the same seed. */
-export function drawReferencePhoto(seed: string): Uint8Array {
-  return new Uint8Array(paintLandscape(`photo ${seed}`, { width: 1024, height: 576 }).toBuffer("image/png"));
+/** A PNG of 1024×576 for a user's reference image, the same bytes for the same name. */
+export function drawReferencePhoto(name: string): Uint8Array {
+  return new Uint8Array(paintLandscape(`photo ${name}`, { width: 1024, height: 576 }, 0).toBuffer("image/png"));
 }
 
 /** A sky with its sun or moon, or an image in its place, and rows of hills, from far and hazy to near and dark. */
-function paintLandscape(prompt: string, { width, height }: Size, background?: Image): Canvas {
+function paintLandscape(prompt: string, { width, height }: Size, seed: number, background?: Image): Canvas {
   const canvas = createCanvas(width, height);
   const ctx = canvas.getContext("2d");
-  const random = seededRandom(prompt);
+  const random = seededRandom(`${prompt} ${seed}`);
   const palette = palettes.find(([words]) => words.test(prompt)) ?? palettes[hashText(prompt) % palettes.length];
   const [zenith = "", middle = "", horizon = "", sun = "", far = "", near = ""] = palette?.[1].split(" ") ?? [];
   if (background) {
@@ -112,6 +113,27 @@ function paint(ctx: SKRSContext2D, gradient: Gradient, colours: readonly string[
   for (const [i, colour] of colours.entries()) gradient.addColorStop(i / (colours.length - 1), colour);
   ctx.fillStyle = gradient;
   ctx.fillRect(0, 0, ctx.canvas.width, ctx.canvas.height);
+}
+
+/** Gives a picture the colour of its seed and writes the seed into its corner, so that takes of one prompt look different, also small. */
+export function paintSeed(ctx: SKRSContext2D, seed: number, light: number): void {
+  const { width, height } = ctx.canvas;
+  const colour = `hsl(${(seed * 137.508) % 360}, 85%, 45%)`; // by the golden angle, so that neighbours differ
+  ctx.globalCompositeOperation = "soft-light";
+  ctx.globalAlpha = 0.4 * light;
+  ctx.fillStyle = colour;
+  ctx.fillRect(0, 0, width, height);
+  ctx.globalCompositeOperation = "source-over";
+  ctx.globalAlpha = 1;
+  const [size, gap, label] = [Math.round(height / 20), height * 0.04, `seed ${seed}`];
+  if (font) ctx.font = `600 ${size}px "${font}"`;
+  // As wide for each, because a picture that was made of another one covers the seed of that.
+  const wide = font ? Math.max(...[label, "seed 000000"].map((text) => ctx.measureText(text).width)) : size;
+  ctx.beginPath();
+  ctx.roundRect(gap, gap, wide + size, size * 1.6, size * 0.8);
+  ctx.fill();
+  ctx.fillStyle = "#fff";
+  if (font) ctx.fillText(label, gap + size / 2, gap + size * 1.16);
 }
 
 /** Writes the text in at most two lines over a shade at the foot of the picture. */

@@ -16,7 +16,7 @@ const { projectId, firstFrameId, lastFrameId, videoId, quoteId, referenceImagePa
 
 const PAID =
   "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (with `Prefer: wait=N` the service waits up to 25 seconds for the end): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
-  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is charged again." +
+  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, `cost.state` says whether it was charged (`settled`), was not (`released`), or that this is not known yet (`unknown`). Read `error.retryable` before you start the step again: each start can be charged." +
   "\n\nAn input that the model would ignore or refuse fails with `unsupported_input`, before any charge: `message` names the value, what the model accepts, and the models that accept it. `GET /api/models` lists what each model accepts. `model_unavailable` means that the model you named is not available any more: choose another, or name none." +
   "\n\nWhere there is a budget, a start reserves the upper bound of its cost (`cost` in the answer) until it ends. `budget_exceeded` means that less than that is left; `budget` has the figures. `balance_exhausted` says the same of a prepaid balance, and `balance` has the figures." +
   "\n\nWith `count` it starts several takes: all or none. The answer is the first, and `predictions` has them all. Each take counts as one start for the rate limit; `Prefer: wait` waits for the first.";
@@ -251,7 +251,7 @@ export const generationOperations = {
     tag: "Generation",
     summary: "Cancel a prediction",
     description:
-      "The prediction is `canceled` at once; the provider run is canceled shortly afterwards. The provider may charge for the time until then. No event is sent.\n\n" +
+      "The prediction is `canceled` at once; the provider run is canceled shortly afterwards. Whether the provider charges for it is in `cost.state` once the run has ended. No event is sent.\n\n" +
       "You can repeat the request. `generation_ended` means that the prediction has already succeeded or failed: read it for the result.",
     caller: "session",
     body: cancelPredictionBody,

@@ -22,7 +22,7 @@ create table keyframe_private.settings (
   service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
   service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
   -- What users pay, and prepaid balances.
-  markup numeric not null default 1 constraint markup_is_between_0_and_1000 check (markup between 0 and 1000),
+  markup numeric not null default 1,
   prepaid_by_default boolean not null default false,
   balance_low_micros bigint not null default 1000000
     constraint balance_low_is_exact_in_json check (balance_low_micros between 0 and 9007199254740991),
@@ -53,7 +53,7 @@ comment on column keyframe_private.settings.owner_day_micros is 'The budget of e
 comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
 comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
-comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this. A row in model_markups takes its place.';
+comment on column keyframe_private.settings.markup is 'What users pay is what the provider bills times this, from 0 to 10: 1.3 charges 30 % more. A row in model_markups takes its place.';
 comment on column keyframe_private.settings.prepaid_by_default is 'Whether owners without a row in credits start nothing that costs something. With false, an owner is prepaid from the first row in credits on.';
 comment on column keyframe_private.settings.balance_low_micros is 'A start that leaves a balance below this sends balance.low, once after each credit; in micro-dollars.';
 comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';

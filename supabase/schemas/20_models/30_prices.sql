@@ -66,11 +66,11 @@ end $$;
 -- What users pay: the provider's bill times a factor. A submit keeps its factor, so a change never reaches back.
 create table keyframe_private.model_markups (
   model text primary key,
-  markup numeric not null constraint markup_is_between_0_and_1000 check (markup between 0 and 1000)
+  markup numeric not null
 );
 comment on table keyframe_private.model_markups is 'Markups of single models, instead of the one in settings.';
 comment on column keyframe_private.model_markups.model is 'A model of keyframe.models.';
-comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this.';
+comment on column keyframe_private.model_markups.markup is 'What users pay is what the provider bills times this, from 0 to 10.';
 
 create function keyframe_private.require_known_model()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -78,6 +78,17 @@ begin
   if not exists (select from keyframe.models m where m.model = new.model) then
     raise exception 'There is no model %. keyframe.models has their names.', new.model
       using errcode = 'check_violation', constraint = 'model_is_known';
+  end if;
+  return new;
+end $$;
+
+-- A percentage, such as 30, would charge thirty times the price.
+create function keyframe_private.require_markup()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if not new.markup between 0 and 10 then
+    raise exception 'A markup is a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
+      using errcode = 'check_violation', constraint = 'markup_is_between_0_and_10';
   end if;
   return new;
 end $$;

@@ -40,7 +40,7 @@ create table keyframe_private.provider_submits (
   -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
   constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000
     and cost_micros between 0 and 1000000000000),
-  constraint markup_is_between_0_and_1000 check (markup between 0 and 1000)
+  constraint markup_is_between_0_and_10 check (markup between 0 and 10)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';

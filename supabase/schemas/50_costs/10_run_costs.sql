@@ -320,6 +320,14 @@ begin
   return new;
 end $$;
 
+-- A markup of 0: what the provider bills stays a cost of the service, because the owner did not end the run.
+create function keyframe_private.give_back_run()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe_private.provider_submits s set markup = 0 where s.prediction_id = new.id;
+  return null;
+end $$;
+
 -- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
 create function keyframe_private.settle_by_file()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$

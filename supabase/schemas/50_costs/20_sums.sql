@@ -182,20 +182,22 @@ begin
   return null;
 end $$;
 
--- state: held while one has not ended, then unknown, settled or released. atMostMicros: null when unknown.
+-- state: held while one has not ended, then unknown, settled or released. What was given back (markup 0) is released, whatever the
+-- provider bills. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable set search_path = '' as $$
 begin
   return (
     select json_build_object(
-      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.charge_micros)) end,
-      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.charge_micros when 'released' then 0
+      'amountMicros', case when bool_and(c.state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.charge_micros)) end,
+      'atMostMicros', case when bool_and(c.state in ('settled', 'released') or s.most_micros is not null)
+        then keyframe_private.exact_sum(sum(case c.state when 'settled' then s.charge_micros when 'released' then 0
           else s.most_charge_micros end)) end,
       'currency', 'USD',
-      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
-        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+      'state', case when bool_or(c.state = 'held') then 'held' when bool_or(c.state = 'unknown') then 'unknown'
+        when bool_or(c.state = 'settled') then 'settled' else 'released' end)
     from keyframe_private.provider_submits s
+    cross join lateral (select case when s.markup = 0 then 'released' else s.cost_state end) c (state)
     where s.prediction_id = cost_json.prediction
     having count(*) > 0);
 end $$;

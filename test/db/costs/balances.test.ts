@@ -341,6 +341,17 @@ describe("a markup", () => {
     expect((await refusalOf(unknown)).constraint).toBe("model_is_known");
   });
 
+  test.each(["30", "10.01", "-0.1", "NaN"])("of %s → refused, with what a markup is", async (factor) => {
+    const sentence = `A markup is a factor from 0 to 10, not ${factor}. 1.3 charges 30 % more than the provider bills.`;
+    for (const statement of [
+      `update keyframe_private.settings set markup = '${factor}'`,
+      `insert into keyframe_private.model_markups values ('${MODEL}', '${factor}')`,
+    ]) {
+      const { message, constraint } = await refusalOf(db.sql.unsafe(statement));
+      expect([message, constraint]).toEqual([sentence, "markup_is_between_0_and_10"]);
+    }
+  });
+
   test("beside budgets → a user's counts what the user pays, the service's what the provider bills", async () => {
     await markup(10);
     await db.sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${world.owner}, ${9 * FRAME})`;
@@ -359,10 +370,57 @@ describe("a markup", () => {
   test("a default model is gone → the next one costs neither the provider nor the user more", async () => {
     await db.sql`update keyframe.models set refused_at = now() where step = 'first-frame' and model = ${MODEL}`;
     const taken = (await estimate()).model;
-    await db.sql`insert into keyframe_private.model_markups values (${taken}, 900)`;
+    await db.sql`insert into keyframe_private.model_markups values (${taken}, 10)`;
     const next = await estimate().catch(({ message }: Error) => ({ model: message }));
     await db.sql`update keyframe.models set refused_at = null where step = 'first-frame'`;
     expect(next.model).not.toBe(taken);
+  });
+});
+
+describe("a run that an administrator fails", () => {
+  const free = { amountMicros: 0, atMostMicros: 0, currency: "USD", state: "released" };
+  const costOf = async (id: string) => (await db.sql`select keyframe_private.cost_json(${id}) as cost`)[0]?.cost;
+  /** In frames: what the provider bills for it, and what its owner pays. */
+  const billed = async () => {
+    const [row] = await db.sql`
+      select sum(settled_usd)::float as provider, sum(settled_charge_usd + held_charge_usd + unknown_charge_usd)::float as owner
+      from keyframe_private.admin_costs where owner_id = ${world.owner}`;
+    return { provider: (row?.provider * 1e6) / FRAME, owner: row?.owner };
+  };
+  test.each([
+    ["before it was submitted", async () => {}, 0],
+    ["while it runs", (id: string) => providerSays(db.sql, { id, run: `run-${id}` }), 1],
+    ["while its file is copied", (id: string) => succeed(id), 1],
+  ])(
+    "%s → its owner pays nothing, and what the provider bills is a cost of the service",
+    async (_when, reach, bill) => {
+      await grant(1);
+      const { prediction } = await start(db, world);
+      const { id } = prediction;
+      if (bill > 0) await claim(db.sql);
+      await reach(id);
+      expect(await balance()).toMatchObject({ available: 0 });
+      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'It hung.', true)`;
+      expect([await costOf(id), await balance()]).toEqual([free, { available: 1, held: 0 }]);
+      const [event] = await events("generation.failed");
+      expect(event.cost).toEqual(free);
+      if (bill > 0) await providerSays(db.sql, { id, run: `run-${id}`, status: "canceled" });
+      await merge();
+      expect([await costOf(id), await balance()]).toEqual([free, { available: 1, held: 0 }]);
+      expect(await billed()).toEqual({ provider: bill, owner: 0 });
+    },
+  );
+
+  test("whose runs are only found afterwards → its owner pays nothing for them either", async () => {
+    await grant(1);
+    const { id } = await submitted();
+    await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'It hung.', true)`;
+    for (const run of [`a-${id}`, `b-${id}`]) await providerSays(db.sql, { id, run, status: "canceled" });
+    expect([await costOf(id), await balance(), await billed()]).toEqual([
+      free,
+      { available: 1, held: 0 },
+      { provider: 2, owner: 0 },
+    ]);
   });
 });
 

@@ -2,8 +2,16 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { asAdministrator, fillIn, readRecipes } from "../../support/database/admin-recipes.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { claim, complete, readRow, runsToCancel } from "../../support/database/calls.ts";
-import { addWorld, useWorld, type Row, seedPrediction, type World } from "../../support/database/predictions.ts";
+import { claim, complete, providerSays, readRow, runsToCancel } from "../../support/database/calls.ts";
+import {
+  addWorld,
+  useWorld,
+  type Row,
+  seedPrediction,
+  type Step,
+  type World,
+} from "../../support/database/predictions.ts";
+import { codeOf } from "../../support/database/refusal.ts";
 import { addReference, start } from "../../support/database/user.ts";
 import {
   addEndpoint,
@@ -60,6 +68,23 @@ async function tablesWith(text: string): Promise<string[]> {
   return tables.flatMap(({ name }, at) => (found[at]?.count ? [name] : []));
 }
 
+const costOf = async (id: string) => (await db.sql`select keyframe_private.cost_json(${id}) as cost`)[0]?.cost;
+/** What a server does for a user. */
+const actFor = ({ owner }: World) => db.sql`select keyframe_private.claims_for_server(${owner})`;
+const emailOf = ({ owner }: World) => `${owner}@keyframe.local`;
+
+/** A first frame that has succeeded and was charged. */
+async function addPaid(owner: World) {
+  const { id, run: providerRun } = await seedPrediction(db.sql, owner, { status: "processing" });
+  await db.sql`
+    update keyframe_private.provider_submits set price_ids = array(
+      select p.id from keyframe_private.model_prices p where p.model = 'google/nano-banana'), most_micros = 39000
+    where prediction_id = ${id}`;
+  const metrics = { image_output_count: 1 };
+  await providerSays(db.sql, { id, run: String(providerRun), status: "succeeded", metrics });
+  return { id };
+}
+
 /** What each recipe does. In the page's order; one that is missing here, or there, fails. */
 const EFFECTS: Record<string, () => Promise<void>> = {
   "Start a prediction by hand": async () => {
@@ -78,8 +103,18 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       seedPrediction(db.sql, world, { columns: { ...noLease, due_at: inSeconds(seconds), ...more } });
     const [stuck, failing] = [await seed(-180), await seed(60, { failures: 3 })];
     await seed(20);
+    const poll = (step: Step, minutesLeft: number) => {
+      const columns = { ...noLease, due_at: inSeconds(20), deadline_at: inSeconds(minutesLeft * 60) };
+      return seedPrediction(db.sql, world, { step, status: "processing", columns });
+    };
+    const [frame, video] = [await poll("first-frame", 7), await poll("video", 29)];
+    await poll("first-frame", 8);
+    await poll("video", 31);
     const rows = await run("Find what is stuck");
-    expect(new Set(rows.map(({ prediction_id }) => prediction_id))).toEqual(new Set([stuck.id, failing.id]));
+    const found = [stuck, failing, frame, video].map(({ id }) => id);
+    expect(new Set(rows.map(({ prediction_id }) => prediction_id))).toEqual(new Set(found));
+    const hangs = { why: "at_the_provider", provider_prediction_id: video.run };
+    expect(rows).toContainEqual(expect.objectContaining({ prediction_id: video.id, ...hangs }));
   },
 
   "See what fails again and again": async () => {
@@ -120,6 +155,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       expect(await run("Fail one", { prediction_id: id })).toEqual([{ mark_failed }]);
     const ended = { status: "failed", error_code: "failed_by_administrator", error_retryable: true };
     expect(await readRow(db.sql, id)).toMatchObject(ended);
+    expect(await costOf(id)).toMatchObject({ state: "released", amountMicros: 0 });
   },
 
   "Run one again that failed": async () => {
@@ -301,6 +337,73 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       ["keyframe-prune-references", true, null],
       ["keyframe-sweep", true, "failed"],
     ]);
+  },
+
+  "See what a user paid for, and when": async () => {
+    const owner = await addWorld(db);
+    const { id } = await addPaid(owner);
+    await addPaid(await addWorld(db));
+    const before = await addPaid(owner);
+    await db.sql`
+      update keyframe_private.provider_submits set created_at = now() - interval '32 days' where prediction_id = ${before.id}`;
+    const paid = {
+      prediction_id: id,
+      step: "first-frame",
+      outcome: "succeeded",
+      cost_state: "settled",
+      paid_usd: "0.039000",
+    };
+    const email = emailOf(owner).toUpperCase();
+    expect(await run("See what a user paid for, and when", { email })).toMatchObject([{ ...paid, shot: "Harbour" }]);
+    await db.sql`delete from keyframe.projects where id = ${owner.project}`;
+    expect(await run("See what a user paid for, and when", { email })).toMatchObject([{ ...paid, shot: null }]);
+  },
+
+  "Give one run back": async () => {
+    const owner = await addWorld(db);
+    const [kept, given] = [await addPaid(owner), await addPaid(owner)];
+    await db.sql`select keyframe_private.add_credit(${owner.owner}, 100000, 'grant', 'a')`;
+    const balance = async () => {
+      const [row] = await db.sql`select available_micros::int as left from keyframe_private.balance_of(${owner.owner})`;
+      return row?.left;
+    };
+    const before = await balance();
+    for (let time = 0; time < 2; time++) {
+      const rows = await run("Give one run back", { prediction_id: given.id });
+      expect(rows).toMatchObject([{ outcome: "succeeded", cost_state: "settled", provider_bills_usd: "0.039000" }]);
+    }
+    expect(await balance()).toBe(before + 39_000);
+    expect(await costOf(given.id)).toMatchObject({ state: "released", amountMicros: 0, atMostMicros: 0 });
+    expect(await costOf(kept.id)).toMatchObject({ state: "settled", amountMicros: 39_000 });
+    const [month] = await db.sql`
+      select sum(settled_usd)::float as provider, sum(settled_charge_usd)::float as owner from keyframe_private.admin_costs
+      where owner_id = ${owner.owner}`;
+    expect(month).toEqual({ provider: 0.078, owner: 0.039 });
+  },
+
+  "Block a user": async () => {
+    const [blocked, other] = [await addWorld(db), await addWorld(db)];
+    const waiting = await start(db, blocked);
+    const running = await seedPrediction(db.sql, blocked, { status: "processing" });
+    const ended = await seedPrediction(db.sql, blocked, { status: "succeeded" });
+    const foreign = await start(db, other);
+    const rows = await run("Block a user", { email: emailOf(blocked) });
+    const canceled = [waiting.prediction.id, running.id];
+    expect(new Set(rows.map((row) => row.prediction_id))).toEqual(new Set(canceled));
+    for (const id of canceled) expect(await readRow(db.sql, id)).toMatchObject({ status: "canceled" });
+    expect(await readRow(db.sql, ended.id)).toMatchObject({ status: "succeeded" });
+    expect(await readRow(db.sql, foreign.prediction.id)).toMatchObject({ status: "queued" });
+    expect(await runsToCancel(db.sql)).toContain(running.run);
+    expect(await codeOf(actFor(blocked))).toBe("user_not_found");
+    await actFor(other);
+  },
+
+  "Unblock a user": async () => {
+    const owner = await addWorld(db);
+    await db.sql`update auth.users set banned_until = now() + interval '100 years' where id = ${owner.owner}`;
+    const rows = await run("Unblock a user", { email: emailOf(owner) });
+    expect(rows).toEqual([{ id: owner.owner, email: emailOf(owner) }]);
+    await actFor(owner);
   },
 
   "Let an OAuth client act for users": async () => {

@@ -46,7 +46,7 @@ async function projectsOfDemoUser(): Promise<unknown> {
   const { publishableKey, demoPassword: password } = await loadStackKeys(dataDir);
   const client = createClient(url, publishableKey, { auth: { autoRefreshToken: false }, db: { schema: "keyframe" } });
   await client.auth.signInWithPassword({ email: "demo@keyframe.local", password });
-  return (await client.from("projects").select("id")).data;
+  return (await client.from("projects").select("id").order("id")).data;
 }
 
 async function storedFiles(folder = join(dataDir, "storage")): Promise<string[]> {
@@ -74,7 +74,16 @@ test("a second stack on the same data, with --reset too → one line that names 
   expect(await health()).toBe(200);
 });
 
-// A demo that succeeds: test/e2e/film.test.ts.
+test("the demo on the running stack's data → made by the demo user, and ends with a link to the film and its MP4", async () => {
+  const demo = await runCommand("tools/demo.ts", ["--data", dataDir]).ended;
+  expect([demo.code, demo.said]).toEqual([0, expect.stringMatching(/^ {2}sign in .*demo@keyframe\.local$/m)]);
+  const [, file = "", link = ""] = /Watch the film:\n\n {2}(\S+)\n {2}(\S+)\n/.exec(demo.said) ?? [];
+  expect([file, link]).toEqual([join(dataDir, "demo.mp4"), expect.stringMatching(`^${url}/#/shared/`)]);
+  expect(new TextDecoder().decode((await Deno.readFile(file)).slice(4, 8))).toBe("ftyp");
+  const shared = await fetch(`${url}/functions/v1/api/shared/${link.split("/").at(-1)}`);
+  expect(await shared.json()).toMatchObject({ data: { title: "Lighthouse", shots: [{ video: expect.any(Object) }] } });
+});
+
 test("the demo on the running stack's data, while the provider fails → exit 1, the reason as a sentence and in the JSON", async () => {
   const simulator = /simulator, (\S+)/.exec(stack.output())?.[1];
   const fault = JSON.stringify({ fault: "failed", times: 1 });
@@ -88,6 +97,8 @@ test("the demo on the running stack's data, while the provider fails → exit 1,
 
 test("the pasted command → a project; SIGTERM → exit 0 and no process left; the next start has project, files and keys", async () => {
   const { data } = created.parse(JSON.parse(await paste()));
+  const projects = await projectsOfDemoUser();
+  expect(projects).toContainEqual({ id: data.projectId });
   const keys = await loadStackKeys(dataDir);
   const files = await storedFiles();
   expect(files.length).toBeGreaterThan(0);
@@ -98,7 +109,7 @@ test("the pasted command → a project; SIGTERM → exit 0 and no process left; 
   await allGone(children, 0);
   await start();
   expect(await loadStackKeys(dataDir)).toEqual(keys);
-  expect(await projectsOfDemoUser()).toEqual([{ id: data.projectId }]);
+  expect(await projectsOfDemoUser()).toEqual(projects);
   expect(await storedFiles()).toEqual(files);
 });
 
