@@ -468,7 +468,7 @@ type Quote = {
 type StartFilm = Omit<Start, "projectId" | "count"> & {
   /** Only these shots, if they lack the step. Default: all that lack it, at most the first 60. */
   projectIds?: string[] | undefined;
-  /** True: also the shots whose shown take is outdated. */
+  /** True: also the shots whose shown take is outdated and not selected, and what continues a shot that is made again. */
   outdated?: boolean | undefined;
 };
 type Endpoint = {

@@ -99,7 +99,7 @@ export const startFilmBody = z
     }),
     outdated: z.boolean().optional().meta({
       description:
-        "True: also the shots whose shown take is outdated, unless a later take is there that is not selected.",
+        "True: also the shots whose shown take is outdated and not selected, and what continues a shot that is made again.",
     }),
   })
   .meta({ id: "StartFilm" });

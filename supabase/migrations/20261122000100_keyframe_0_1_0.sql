@@ -1169,6 +1169,7 @@ declare
   changed keyframe.projects;
   refused keyframe_private.refusal;
 begin
+  perform keyframe_private.raise_if(jsonb_typeof(changes -> 'plan') <> 'object', 'invalid_request', 'plan must be an object.');
   update keyframe.projects p
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
     selected_video_id, film_id, element_ids, plan) = (
@@ -1821,8 +1822,8 @@ create table keyframe_private.work (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.5);
 comment on table keyframe_private.work is 'The queue of both workers: what is to be done, when, and who is doing it.';
 comment on column keyframe_private.work.queue is 'Which worker does it, within the capacity of which queue.';
-comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit; deliver, resume.';
-comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit). Of resume: the delivery after which it goes on.';
+comment on column keyframe_private.work.kind is 'submit, poll, store, search, cancel, remove, expire, admit, continue; deliver, resume.';
+comment on column keyframe_private.work.subject is 'Its prediction, its delivery, or its owner (remove, admit, continue). Of resume: the delivery after which it goes on.';
 comment on column keyframe_private.work.submit_id is 'The row of provider_submits that submit, poll, search and cancel are about.';
 comment on column keyframe_private.work.owner_id is 'Whose share of the capacity it uses: the owner''s, or that of a service-wide endpoint.';
 comment on column keyframe_private.work.lane is 'What takes turns within a resource: the owner, or the endpoint.';
@@ -2401,6 +2402,8 @@ create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   update keyframe.predictions p set step = new.step, model = new.model where p.step = old.step and p.model = old.model;
+  update keyframe.projects p set plan = jsonb_set(p.plan, array[new.step::text, 'model'], to_jsonb(new.model))
+  where p.plan <> '{}' and p.plan #>> array[old.step::text, 'model'] = old.model and new.step = old.step;
   return null;
 end $$;
 
@@ -3429,35 +3432,52 @@ $$;
 comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
 create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
 
--- Values are checked by the start, as its own are: which are allowed depends on the model.
+-- What a value may be depends on the model, and is checked by the start. Here is what would stop the starts of a whole film.
+create function keyframe_private.require_planned(step text, settings jsonb)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  mistake text;
+begin
+  if jsonb_typeof(settings) <> 'object' or settings - array_append(keyframe_private.input_fields(), 'model') <> '{}' then
+    mistake := 'must be an object with fields of a start';
+  elsif settings ?| array['seed', 'elements', 'elementIds', 'continuesPredictionId'] then
+    mistake := 'has no seed, which would make all takes alike, and no elements: they are those of the project';
+  elsif exists (
+    select from jsonb_each(settings) f where f.key like '%PredictionId' and f.value <> 'null'
+      and f.value::text !~* '^"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"$') then
+    mistake := 'has a frame that is no predictionId';
+  elsif exists (
+    select from jsonb_each_text(settings) f where f.key in ('prompt', 'negativePrompt') and (char_length(f.value) > 4000
+      or not keyframe_private.has_visible_character(f.value) or not keyframe_private.is_plain_text(f.value))) then
+    mistake := 'has a prompt that is empty, too long or no plain text';
+  elsif jsonb_typeof(settings -> 'continuesPreviousShot') not in ('boolean', 'null') then
+    mistake := 'has a continuesPreviousShot that is not true or false';
+  elsif jsonb_typeof(settings -> 'referenceImagePaths') not in ('array', 'null')
+    or settings @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")' then
+    mistake := 'has referenceImagePaths that are no list of paths';
+  end if;
+  perform keyframe_private.raise_if(mistake is not null, 'invalid_request', format('plan: %s %s.', step, mistake));
+  perform keyframe_private.raise_if(settings ->> 'model' is not null and not exists (
+    select from keyframe.models m where m.step::text = require_planned.step and m.model = settings ->> 'model'), 'unsupported_input',
+    format('plan: there is no such model for the step %s. GET /api/models lists them.', step));
+end $$;
+comment on function keyframe_private.require_planned is 'Raises unless a plan may have these settings for a step.';
+
 create function keyframe_private.require_plan()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  fields constant text[] := array_append(keyframe_private.input_fields(), 'model');
-  planned record;
+  before constant jsonb := case tg_op when 'UPDATE' then old.plan else '{}' end;
+  images constant text[] := keyframe_private.images_of_plan(new.plan);
+  kept constant text[] := keyframe_private.images_of_plan(before);
 begin
   perform keyframe_private.raise_if(jsonb_typeof(new.plan) <> 'object' or octet_length(new.plan::text) > 65536, 'invalid_request',
     'plan must be an object of at most 64 kB.');
-  for planned in select p.key as step, p.value as settings from jsonb_each(new.plan) p loop
-    if planned.step <> all (enum_range(null::keyframe.generation_step)::text[]) then
-      perform keyframe_private.raise_error('invalid_request', 'plan can have first-frame, last-frame and video.');
-    elsif jsonb_typeof(planned.settings) <> 'object' or planned.settings - fields <> '{}' then
-      perform keyframe_private.raise_error('invalid_request', format('plan: %s must be an object with fields of a start.', planned.step));
-    elsif planned.settings ?| array['seed', 'elements', 'elementIds', 'continuesPredictionId'] then
-      perform keyframe_private.raise_error('invalid_request', format(
-        'plan: %s cannot have seed, elements, elementIds or continuesPredictionId. The elements are those of the project, and with a seed all takes would be alike.',
-        planned.step));
-    elsif planned.settings ->> 'model' is not null and not exists (
-      select from keyframe.models m where m.step::text = planned.step and m.model = planned.settings ->> 'model') then
-      perform keyframe_private.raise_error('unsupported_input',
-        format('plan: there is no such model for the step %s. GET /api/models lists them.', planned.step));
-    elsif planned.settings @? '$.keyvalue() ? (@.key like_regex "PredictionId$" && @.value <> null)
-      ? (@.value.type() != "string" || !(@.value like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" flag "i"))' then
-      perform keyframe_private.raise_error('invalid_request', format('plan: %s has a frame that is no predictionId.', planned.step));
-    end if;
-  end loop;
-  perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(keyframe_private.images_of_plan(new.plan)) i (path)
-  where tg_op = 'INSERT' or i.path <> all (keyframe_private.images_of_plan(old.plan));
+  perform keyframe_private.raise_if(cardinality(images) > 30, 'invalid_request', 'A plan can have at most 30 images.');
+  perform keyframe_private.raise_if(exists (
+    select from jsonb_object_keys(new.plan) k where k <> all (enum_range(null::keyframe.generation_step)::text[])), 'invalid_request',
+    'plan can have first-frame, last-frame and video.');
+  perform keyframe_private.require_planned(s.key, s.value) from jsonb_each(new.plan) s where before -> s.key is distinct from s.value;
+  perform keyframe_private.keep_reference(path, new.owner_id) from unnest(images) path where path <> all (kept);
   return new;
 end $$;
 
@@ -3495,6 +3515,9 @@ begin
       select c.name from keyframe_private.known_controls() c where c.kind = 'choice' or c.name = 'negativePrompt');
   end if;
   planned := planned - 'model'::text;
+  if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
+    planned := planned - 'continuesPreviousShot'::text; -- it has become the first one
+  end if;
   foreach same slice 1 in array array[
     array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot'],
     array['lastFramePredictionId', 'lastFrameImagePath', ''],
@@ -3511,9 +3534,9 @@ comment on function keyframe_private.apply_plan is 'A start with what the plan o
 -- Where a video begins.
 
 create function keyframe_private.begins_at_own_frame(project keyframe.projects)
-returns boolean language plpgsql immutable set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return project.plan #> '{video,continuesPreviousShot}' is distinct from 'true'
+  return (project.plan #> '{video,continuesPreviousShot}' is distinct from 'true' or (keyframe_private.previous_shot(project)).id is null)
     and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false);
 end $$;
 comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project begins at the first frame that is made for it.';
@@ -3546,93 +3569,158 @@ begin
 end $$;
 comment on function keyframe_private.end_of_video is 'The picture on which a video ends, as a field of an input; null while it is not known.';
 
--- The video before that is selected, or is being made, or is shown: what will be shown. It is not locked: a start that waits for one that is deleted meanwhile fails as if
--- that had failed. `started`: a project whose video the same request starts, which has no row yet.
+create function keyframe_private.video_to_show(shot keyframe.projects)
+returns uuid language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    shot.selected_video_id,
+    (select r.id from keyframe.predictions r where r.project_id = shot.id and r.step = 'video' and r.completed_at is null
+     order by r.created_at desc, r.id desc limit 1),
+    keyframe_private.shown_take(shot, 'video'));
+end $$;
+comment on function keyframe_private.video_to_show is 'The video of a shot that is selected, or is being made, or is shown: what will be shown.';
+
+-- The video is not locked: a start that waits for one that is deleted meanwhile fails as if that had failed. `started`: a project whose video
+-- the same request starts, which has no row yet.
 create function keyframe_private.continue_previous(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
+  asked constant jsonb := wanted.input -> 'continuesPreviousShot';
   previous keyframe.projects;
   video keyframe.predictions;
   frame jsonb;
+  ratios text[];
 begin
   wanted.waits_for := null;
   if jsonb_typeof(wanted.input) <> 'object' then
     return; -- read_input refuses it
-  elsif wanted.input -> 'continuesPreviousShot' is distinct from 'true' then
+  end if;
+  perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
+    'continuesPreviousShot must be true or false.');
+  if asked is distinct from 'true' then
     wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId'];
     return;
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
     format('A %s continues no shot: leave out continuesPreviousShot.', wanted.step));
+  perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
+    and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
+    'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
-    'There is no shot before this one in a film, so it cannot continue one. Leave out continuesPreviousShot.');
-  select v.* into video from keyframe.predictions v
-  where v.id = coalesce(
-    previous.selected_video_id,
-    (select r.id from keyframe.predictions r where r.project_id = previous.id and r.step = 'video' and r.completed_at is null
-     order by r.created_at desc, r.id desc limit 1),
-    keyframe_private.shown_take(previous, 'video')) and (previous.id is distinct from started or previous.selected_video_id is not null);
-  perform keyframe_private.raise_if(video.id is null and previous.id is distinct from started, 'frame_not_ready',
-    'The shot before has no video yet, and none is being made. Generate it first, or begin with another frame.');
+    'No shot is before this one in a film, so it cannot continue one. Let it begin with a frame.');
+  if previous.id is distinct from started or previous.selected_video_id is not null then
+    select v.* into video from keyframe.predictions v where v.id = keyframe_private.video_to_show(previous);
+    perform keyframe_private.raise_if(not found, 'frame_not_ready',
+      'The shot before has no video yet, and none is being made. Generate it first, or let this one begin with another frame.');
+  end if;
   frame := keyframe_private.end_of_video(video);
-  wanted.waits_for := case when frame is null then coalesce(video.id, started) end;
+  if frame is null then -- else read_input compares the frame itself
+    ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
+    perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
+      format('The shot before is made in %s, and this one in %s. Give both the same aspect ratio, or let this one begin with another frame.',
+        ratios[1], ratios[2]));
+    wanted.waits_for := coalesce(video.id, started);
+  end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
 comment on function keyframe_private.continue_previous is 'A start that continues the shot before: with the picture on which that ends, or waiting for it.';
 
--- What waits for a video that has ended: it gets its first frame, or fails with the video, and so does what waits for it in turn. Fifty at
--- most, then it is work again: an owner can have hundreds. In one statement, because each end looks here again.
+-- A row that raises or is locked keeps back no other. A row that is left is found by the sweep.
 create function keyframe_private.begin_continuing(owner uuid)
-returns void language plpgsql volatile set search_path = '' as $$
+returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   waiting record;
   frame jsonb;
+  other keyframe.predictions;
   looked_at integer := 0;
-  stopped uuid[] := '{}';
   refused keyframe_private.refusal;
 begin
   for waiting in
-    select w.id, w.input, v as video, v.id is null or v.status in ('failed', 'canceled') as is_stopped
+    select w.id, w.input, w.waits_for, v as video, keyframe_private.is_too_late(w) as is_too_late
     from keyframe.predictions w
     left join keyframe.predictions v on v.id = w.waits_for
     where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
-      and (v.id is null or v.status in ('failed', 'canceled') or keyframe_private.end_of_video(v) is not null)
+      and (v.id is null or keyframe_private.is_too_late(w) or v.completed_at is not null
+        and (v.status <> 'succeeded' or keyframe_private.end_of_video(v) is not null))
     order by w.created_at, w.id limit 50
     for update of w skip locked
   loop
     looked_at := looked_at + 1;
     frame := keyframe_private.end_of_video(waiting.video);
-    if waiting.is_stopped then
-      stopped := stopped || waiting.id;
-    else
-      begin
-        perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
-        perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', owner) where frame ? 'firstFrameImagePath';
-        insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
-        select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
-        update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
-      exception when sqlstate 'KEYFR' then
-        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-        perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, true);
-      end;
-    end if;
+    begin
+      if frame is not null then
+        begin
+          perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
+          perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', owner) where frame ? 'firstFrameImagePath';
+          insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
+          select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
+          update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+        exception when sqlstate 'KEYFR' then
+          get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+          perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
+        end;
+      elsif waiting.is_too_late then
+        perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
+          'It has waited a day for the picture on which the shot before ends. Open the film, or store the picture, and run this step again.', true);
+      else
+        -- Another take of the shot before may be there, or on its way.
+        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
+        where p.id = (waiting.video).project_id and p.owner_id = owner;
+        if found then
+          update keyframe.predictions p
+          set waits_for = other.id, input = p.input || jsonb_build_object('continuesPredictionId', other.id), updated_at = now()
+          where p.id = waiting.id;
+          perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
+        else
+          perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
+            'The shot before, which this one continues, was not made. Generate that shot, then run this step again.', true);
+        end if;
+      end if;
+    exception when others or assert_failure then
+      if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
+        raise;
+      end if;
+      raise warning 'Prediction % cannot continue the shot before: % (%)', waiting.id, sqlerrm, sqlstate;
+    end;
   end loop;
-  if looked_at = 50 then
-    perform keyframe_private.add_work('ask', 'admit', owner, owner, 'admit');
+  return looked_at = 50;
+end $$;
+comment on function keyframe_private.begin_continuing is 'Begins what waits for the end of a video of this owner, where that is known, and fails it where it will not be. At most 50: true, if there may be more.';
+
+create function keyframe_private.is_too_late(waiting keyframe.predictions)
+returns boolean language sql stable set search_path = '' as $$
+  select waiting.created_at < now() - interval '1 day'
+$$;
+comment on function keyframe_private.is_too_late is 'Whether a prediction has waited for the shot before as long as it may: its price is held, and counts on the day of its start.';
+
+-- For the end of a video, and for the picture on which it ends. Only inserts: what waits for it never delays what ends.
+create function keyframe_private.add_continue()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
+    perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
   end if;
-  if stopped <> '{}' then
-    with recursive chain (id) as (
-      select unnest(stopped) union select w.id from keyframe.predictions w join chain c on w.waits_for = c.id where w.status = 'queued'
-    )
-    update keyframe.predictions p
-    set status = 'failed', error_code = 'previous_shot_failed', error_retryable = true, completed_at = clock_timestamp(), updated_at = now(),
-        error_message = 'The shot before, which this one continues, was not made. Generate that shot, then run this step again.'
-    where p.id = any (array(select c.id from chain c limit 50)) and p.completed_at is null;
+  return null;
+end $$;
+
+create function keyframe_worker.continue_shots(work_id bigint, lease_token uuid)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+begin
+  if held.id is not null then
+    perform keyframe_private.take_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+    if keyframe_private.begin_continuing(held.owner_id) then
+      perform keyframe_private.reschedule(held, now(), 0, null);
+    else
+      perform keyframe_private.finish_work(held);
+    end if;
+    perform keyframe_private.admit_waiting(held.owner_id);
   end if;
 end $$;
-comment on function keyframe_private.begin_continuing is 'Starts what waits for the end of a video of this owner, now that it is known, or fails it with that video.';
+comment on function keyframe_worker.continue_shots is 'Begins what waits for the shot before, where its end is known.';
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
@@ -4245,9 +4333,9 @@ begin
       (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
         >= keyframe_private.max_shots(), 'invalid_request',
       format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
-    -- Its video may have ended before this lock was taken: nothing else would look at it again.
+    -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
-      perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit');
+      perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
     end if;
   elsif keyframe_private.free_slots(new.owner_id) > 0 and not exists (
     select from keyframe.predictions w
@@ -4333,7 +4421,6 @@ declare
   slots integer;
 begin
   perform keyframe_private.take_lock('slots', owner);
-  perform keyframe_private.begin_continuing(owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
@@ -4348,7 +4435,7 @@ begin
       for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
 end $$;
-comment on function keyframe_private.admit_waiting is 'Begins what waited for a video that has ended, and gives the free slots of an owner to the predictions that have waited longest.';
+comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
 -- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: it is tried again.
 create function keyframe_private.admit_next()
@@ -5193,7 +5280,6 @@ begin
   returning p.* into changed;
   if changes ? 'end_image_path' then
     perform keyframe_private.require_may_remove(array_remove(array[before], null));
-    perform keyframe_private.admit_waiting(changed.owner_id);
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then
@@ -5364,36 +5450,43 @@ begin
 end $$;
 comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
 
--- Not where a later take is not shown because another one is selected: another start would not be shown either.
-create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return exists (
-    select from keyframe.predictions t
-    where t.id = keyframe_private.shown_take(project, wanted)
-      and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0)
-      and not exists (
-        select from keyframe.predictions n
-        where n.project_id = t.project_id and n.step = wanted and n.status = 'succeeded' and not n.hidden and n.created_at > t.created_at));
+  return case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end is null
+    and exists (
+      select from keyframe.predictions t
+      where t.id = keyframe_private.shown_take(project, wanted)
+        and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
+          or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, and is the latest.';
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the shot before has another one. Not a selected one: another start would not be shown.';
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film constant keyframe.films := keyframe_private.own_film(film_id);
+  shot keyframe.projects;
+  is_wanted boolean := false;
+  shots uuid[] := '{}';
 begin
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'A projectId of projectIds is not of a shot of this film. Read the film again.');
-  return array(
-    select p.id from keyframe.projects p
-    where p.film_id = film.id and (project_ids is null or p.id = any (project_ids))
-      and (keyframe_private.shown_take(p, wanted) is null or with_outdated and keyframe_private.is_replaceable(p, wanted))
-      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(p))
-      and not exists (select from keyframe.predictions r where r.project_id = p.id and r.step = wanted and r.completed_at is null)
-    order by p.film_position limit 60);
+  for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
+    is_wanted := (project_ids is null or shot.id = any (project_ids))
+      and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
+      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(shot))
+      and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
+    if is_wanted then
+      shots := shots || shot.id;
+    end if;
+    exit when cardinality(shots) = 60;
+  end loop;
+  return shots;
 end $$;
 comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
 
@@ -5841,21 +5934,23 @@ begin
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- The end of a video looks at what waits for it. A deletion does not, nor does an end that was written without triggers.
-create function keyframe_private.add_stopped(start uuid, max_rows integer)
+-- What waits for a video that is gone, or has ended, or has waited too long: an end adds this work, but a deletion does not, and work can be
+-- lost.
+create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
-  perform keyframe_private.add_work('ask', 'admit', s.owner_id, s.owner_id, 'admit')
+  perform keyframe_private.add_work('ask', 'continue', s.owner_id, s.owner_id, 'continue')
   from (
     select distinct w.owner_id from (
-      select o.owner_id, o.waits_for from keyframe.predictions o
+      select o as row, o.owner_id, o.waits_for from keyframe.predictions o
       where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-    where not exists (
-      select from keyframe.predictions v where v.id = w.waits_for and (v.completed_at is null or v.status = 'succeeded'))) s
-  where not keyframe_private.has_work(s.owner_id, 'admit');
+    where keyframe_private.is_too_late(w.row) or not exists (
+      select from keyframe.predictions v where v.id = w.waits_for
+        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_of_video(v) is null))) s
+  where not keyframe_private.has_work(s.owner_id, 'continue');
 end $$;
-comment on function keyframe_private.add_stopped is 'Adds work for owners with predictions that wait for a video which is gone.';
+comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that wait for the shot before and need not.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
@@ -5898,8 +5993,8 @@ returns void language plpgsql volatile security definer set search_path = '' as 
 begin
   perform keyframe_private.add_overdue(max_rows);
   perform keyframe_private.add_admissions(max_rows);
-  perform keyframe_private.add_stopped('00000000-0000-0000-0000-000000000000', max_rows);
-  perform keyframe_private.add_stopped(gen_random_uuid(), max_rows);
+  perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
+  perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
   perform keyframe_private.add_lost(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');
@@ -9247,9 +9342,12 @@ comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses 
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
-create trigger _190_require_plan before insert or update of plan on keyframe.projects
+create trigger _190_require_plan before insert on keyframe.projects
   for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
 comment on trigger _190_require_plan on keyframe.projects is 'Checks the plan, and keeps its images from removal.';
+create trigger _195_require_changed_plan before update of plan on keyframe.projects
+  for each row when (old.plan <> new.plan) execute function keyframe_private.require_plan();
+comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks what has changed of the plan, and keeps its images from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
@@ -9286,7 +9384,7 @@ create trigger _500_rename_prices after update of model on keyframe.models
 comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices and markup.';
 create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
-comment on trigger _510_rename_predictions on keyframe.models is 'Predictions follow the new name of their model.';
+comment on trigger _510_rename_predictions on keyframe.models is 'Predictions and plans follow the new name of their model.';
 
 -- keyframe.step_defaults
 create trigger _100_keep_deleted before delete on keyframe.step_defaults for each row execute function keyframe_private.keep_default();
@@ -9365,9 +9463,17 @@ create trigger _570_unselect_deleted_take after delete on keyframe.predictions
 comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
-  when (old.completed_at is null and new.completed_at is not null and (old.admitted_at is not null or old.step = 'video'))
+  when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
   execute function keyframe_private.admit_next();
-comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction, and the end of a video to what continues it.';
+comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
+create trigger _595_continue after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
+  execute function keyframe_private.add_continue();
+comment on trigger _595_continue on keyframe.predictions is 'Adds the work to begin what waits for the end of this video.';
+create trigger _596_continue_from_picture after update of end_image_path on keyframe.predictions
+  for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
+  execute function keyframe_private.add_continue();
+comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to begin what waits for the picture on which this video ends.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
@@ -9856,6 +9962,7 @@ grant execute on function
   keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
   keyframe_worker.record_provider_state, keyframe_worker.record_run_not_canceled,
   keyframe_worker.claim_tasks, keyframe_worker.begin_submit, keyframe_worker.expire_prediction, keyframe_worker.admit_predictions,
+  keyframe_worker.continue_shots,
   keyframe_worker.retry_work, keyframe_worker.begin_removal, keyframe_worker.record_files_removed,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.add_credit,
@@ -9865,7 +9972,7 @@ to service_role;
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
   keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
-  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text
+  keyframe_private.has_visible_character, keyframe_private.images_of_plan, keyframe_private.is_one_line, keyframe_private.is_plain_text
 to authenticated;
 grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller
 

@@ -78,9 +78,12 @@ comment on trigger _170_require_selected_takes on keyframe.projects is 'Refuses 
 create trigger _180_keep_reference before insert or update on keyframe.projects
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference_of_row('reference_image_path');
 comment on trigger _180_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
-create trigger _190_require_plan before insert or update of plan on keyframe.projects
+create trigger _190_require_plan before insert on keyframe.projects
   for each row when (new.plan <> '{}') execute function keyframe_private.require_plan();
 comment on trigger _190_require_plan on keyframe.projects is 'Checks the plan, and keeps its images from removal.';
+create trigger _195_require_changed_plan before update of plan on keyframe.projects
+  for each row when (old.plan <> new.plan) execute function keyframe_private.require_plan();
+comment on trigger _195_require_changed_plan on keyframe.projects is 'Checks what has changed of the plan, and keeps its images from removal.';
 create trigger _500_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.change_film();
 comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
@@ -117,7 +120,7 @@ create trigger _500_rename_prices after update of model on keyframe.models
 comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices and markup.';
 create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
-comment on trigger _510_rename_predictions on keyframe.models is 'Predictions follow the new name of their model.';
+comment on trigger _510_rename_predictions on keyframe.models is 'Predictions and plans follow the new name of their model.';
 
 -- keyframe.step_defaults
 create trigger _100_keep_deleted before delete on keyframe.step_defaults for each row execute function keyframe_private.keep_default();
@@ -196,9 +199,17 @@ create trigger _570_unselect_deleted_take after delete on keyframe.predictions
 comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
 create trigger _590_admit_next after update of status on keyframe.predictions
   for each row
-  when (old.completed_at is null and new.completed_at is not null and (old.admitted_at is not null or old.step = 'video'))
+  when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
   execute function keyframe_private.admit_next();
-comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction, and the end of a video to what continues it.';
+comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
+create trigger _595_continue after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
+  execute function keyframe_private.add_continue();
+comment on trigger _595_continue on keyframe.predictions is 'Adds the work to begin what waits for the end of this video.';
+create trigger _596_continue_from_picture after update of end_image_path on keyframe.predictions
+  for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
+  execute function keyframe_private.add_continue();
+comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to begin what waits for the picture on which this video ends.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();

@@ -72,6 +72,7 @@ grant execute on function
   keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
   keyframe_worker.record_provider_state, keyframe_worker.record_run_not_canceled,
   keyframe_worker.claim_tasks, keyframe_worker.begin_submit, keyframe_worker.expire_prediction, keyframe_worker.admit_predictions,
+  keyframe_worker.continue_shots,
   keyframe_worker.retry_work, keyframe_worker.begin_removal, keyframe_worker.record_files_removed,
   keyframe_worker.exchange_deliveries,
   keyframe_worker.add_credit,
@@ -81,6 +82,6 @@ to service_role;
 -- What policies, checks and indexes call: they run with the rights of the role that reads or writes the row.
 grant execute on function
   keyframe_private.caller_id, keyframe_private.client_may, keyframe_private.may_read, keyframe_private.deleted_projects,
-  keyframe_private.has_visible_character, keyframe_private.is_one_line, keyframe_private.is_plain_text
+  keyframe_private.has_visible_character, keyframe_private.images_of_plan, keyframe_private.is_one_line, keyframe_private.is_plain_text
 to authenticated;
 grant execute on function keyframe_private.claims_for_server to service_role; -- act_as runs with the rights of its caller

@@ -130,6 +130,7 @@ declare
   changed keyframe.projects;
   refused keyframe_private.refusal;
 begin
+  perform keyframe_private.raise_if(jsonb_typeof(changes -> 'plan') <> 'object', 'invalid_request', 'plan must be an object.');
   update keyframe.projects p
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
     selected_video_id, film_id, element_ids, plan) = (

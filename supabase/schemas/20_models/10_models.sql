@@ -115,6 +115,8 @@ create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   update keyframe.predictions p set step = new.step, model = new.model where p.step = old.step and p.model = old.model;
+  update keyframe.projects p set plan = jsonb_set(p.plan, array[new.step::text, 'model'], to_jsonb(new.model))
+  where p.plan <> '{}' and p.plan #>> array[old.step::text, 'model'] = old.model and new.step = old.step;
   return null;
 end $$;
 

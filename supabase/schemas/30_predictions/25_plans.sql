@@ -8,35 +8,52 @@ $$;
 comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
 create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
 
--- Values are checked by the start, as its own are: which are allowed depends on the model.
+-- What a value may be depends on the model, and is checked by the start. Here is what would stop the starts of a whole film.
+create function keyframe_private.require_planned(step text, settings jsonb)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  mistake text;
+begin
+  if jsonb_typeof(settings) <> 'object' or settings - array_append(keyframe_private.input_fields(), 'model') <> '{}' then
+    mistake := 'must be an object with fields of a start';
+  elsif settings ?| array['seed', 'elements', 'elementIds', 'continuesPredictionId'] then
+    mistake := 'has no seed, which would make all takes alike, and no elements: they are those of the project';
+  elsif exists (
+    select from jsonb_each(settings) f where f.key like '%PredictionId' and f.value <> 'null'
+      and f.value::text !~* '^"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"$') then
+    mistake := 'has a frame that is no predictionId';
+  elsif exists (
+    select from jsonb_each_text(settings) f where f.key in ('prompt', 'negativePrompt') and (char_length(f.value) > 4000
+      or not keyframe_private.has_visible_character(f.value) or not keyframe_private.is_plain_text(f.value))) then
+    mistake := 'has a prompt that is empty, too long or no plain text';
+  elsif jsonb_typeof(settings -> 'continuesPreviousShot') not in ('boolean', 'null') then
+    mistake := 'has a continuesPreviousShot that is not true or false';
+  elsif jsonb_typeof(settings -> 'referenceImagePaths') not in ('array', 'null')
+    or settings @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")' then
+    mistake := 'has referenceImagePaths that are no list of paths';
+  end if;
+  perform keyframe_private.raise_if(mistake is not null, 'invalid_request', format('plan: %s %s.', step, mistake));
+  perform keyframe_private.raise_if(settings ->> 'model' is not null and not exists (
+    select from keyframe.models m where m.step::text = require_planned.step and m.model = settings ->> 'model'), 'unsupported_input',
+    format('plan: there is no such model for the step %s. GET /api/models lists them.', step));
+end $$;
+comment on function keyframe_private.require_planned is 'Raises unless a plan may have these settings for a step.';
+
 create function keyframe_private.require_plan()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare
-  fields constant text[] := array_append(keyframe_private.input_fields(), 'model');
-  planned record;
+  before constant jsonb := case tg_op when 'UPDATE' then old.plan else '{}' end;
+  images constant text[] := keyframe_private.images_of_plan(new.plan);
+  kept constant text[] := keyframe_private.images_of_plan(before);
 begin
   perform keyframe_private.raise_if(jsonb_typeof(new.plan) <> 'object' or octet_length(new.plan::text) > 65536, 'invalid_request',
     'plan must be an object of at most 64 kB.');
-  for planned in select p.key as step, p.value as settings from jsonb_each(new.plan) p loop
-    if planned.step <> all (enum_range(null::keyframe.generation_step)::text[]) then
-      perform keyframe_private.raise_error('invalid_request', 'plan can have first-frame, last-frame and video.');
-    elsif jsonb_typeof(planned.settings) <> 'object' or planned.settings - fields <> '{}' then
-      perform keyframe_private.raise_error('invalid_request', format('plan: %s must be an object with fields of a start.', planned.step));
-    elsif planned.settings ?| array['seed', 'elements', 'elementIds', 'continuesPredictionId'] then
-      perform keyframe_private.raise_error('invalid_request', format(
-        'plan: %s cannot have seed, elements, elementIds or continuesPredictionId. The elements are those of the project, and with a seed all takes would be alike.',
-        planned.step));
-    elsif planned.settings ->> 'model' is not null and not exists (
-      select from keyframe.models m where m.step::text = planned.step and m.model = planned.settings ->> 'model') then
-      perform keyframe_private.raise_error('unsupported_input',
-        format('plan: there is no such model for the step %s. GET /api/models lists them.', planned.step));
-    elsif planned.settings @? '$.keyvalue() ? (@.key like_regex "PredictionId$" && @.value <> null)
-      ? (@.value.type() != "string" || !(@.value like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" flag "i"))' then
-      perform keyframe_private.raise_error('invalid_request', format('plan: %s has a frame that is no predictionId.', planned.step));
-    end if;
-  end loop;
-  perform keyframe_private.keep_reference(i.path, new.owner_id) from unnest(keyframe_private.images_of_plan(new.plan)) i (path)
-  where tg_op = 'INSERT' or i.path <> all (keyframe_private.images_of_plan(old.plan));
+  perform keyframe_private.raise_if(cardinality(images) > 30, 'invalid_request', 'A plan can have at most 30 images.');
+  perform keyframe_private.raise_if(exists (
+    select from jsonb_object_keys(new.plan) k where k <> all (enum_range(null::keyframe.generation_step)::text[])), 'invalid_request',
+    'plan can have first-frame, last-frame and video.');
+  perform keyframe_private.require_planned(s.key, s.value) from jsonb_each(new.plan) s where before -> s.key is distinct from s.value;
+  perform keyframe_private.keep_reference(path, new.owner_id) from unnest(images) path where path <> all (kept);
   return new;
 end $$;
 
@@ -74,6 +91,9 @@ begin
       select c.name from keyframe_private.known_controls() c where c.kind = 'choice' or c.name = 'negativePrompt');
   end if;
   planned := planned - 'model'::text;
+  if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
+    planned := planned - 'continuesPreviousShot'::text; -- it has become the first one
+  end if;
   foreach same slice 1 in array array[
     array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot'],
     array['lastFramePredictionId', 'lastFrameImagePath', ''],
@@ -90,9 +110,9 @@ comment on function keyframe_private.apply_plan is 'A start with what the plan o
 -- Where a video begins.
 
 create function keyframe_private.begins_at_own_frame(project keyframe.projects)
-returns boolean language plpgsql immutable set search_path = '' as $$
+returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return project.plan #> '{video,continuesPreviousShot}' is distinct from 'true'
+  return (project.plan #> '{video,continuesPreviousShot}' is distinct from 'true' or (keyframe_private.previous_shot(project)).id is null)
     and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false);
 end $$;
 comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project begins at the first frame that is made for it.';
@@ -125,90 +145,155 @@ begin
 end $$;
 comment on function keyframe_private.end_of_video is 'The picture on which a video ends, as a field of an input; null while it is not known.';
 
--- The video before that is selected, or is being made, or is shown: what will be shown. It is not locked: a start that waits for one that is deleted meanwhile fails as if
--- that had failed. `started`: a project whose video the same request starts, which has no row yet.
+create function keyframe_private.video_to_show(shot keyframe.projects)
+returns uuid language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    shot.selected_video_id,
+    (select r.id from keyframe.predictions r where r.project_id = shot.id and r.step = 'video' and r.completed_at is null
+     order by r.created_at desc, r.id desc limit 1),
+    keyframe_private.shown_take(shot, 'video'));
+end $$;
+comment on function keyframe_private.video_to_show is 'The video of a shot that is selected, or is being made, or is shown: what will be shown.';
+
+-- The video is not locked: a start that waits for one that is deleted meanwhile fails as if that had failed. `started`: a project whose video
+-- the same request starts, which has no row yet.
 create function keyframe_private.continue_previous(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
+  asked constant jsonb := wanted.input -> 'continuesPreviousShot';
   previous keyframe.projects;
   video keyframe.predictions;
   frame jsonb;
+  ratios text[];
 begin
   wanted.waits_for := null;
   if jsonb_typeof(wanted.input) <> 'object' then
     return; -- read_input refuses it
-  elsif wanted.input -> 'continuesPreviousShot' is distinct from 'true' then
+  end if;
+  perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
+    'continuesPreviousShot must be true or false.');
+  if asked is distinct from 'true' then
     wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId'];
     return;
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
     format('A %s continues no shot: leave out continuesPreviousShot.', wanted.step));
+  perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
+    and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
+    'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
-    'There is no shot before this one in a film, so it cannot continue one. Leave out continuesPreviousShot.');
-  select v.* into video from keyframe.predictions v
-  where v.id = coalesce(
-    previous.selected_video_id,
-    (select r.id from keyframe.predictions r where r.project_id = previous.id and r.step = 'video' and r.completed_at is null
-     order by r.created_at desc, r.id desc limit 1),
-    keyframe_private.shown_take(previous, 'video')) and (previous.id is distinct from started or previous.selected_video_id is not null);
-  perform keyframe_private.raise_if(video.id is null and previous.id is distinct from started, 'frame_not_ready',
-    'The shot before has no video yet, and none is being made. Generate it first, or begin with another frame.');
+    'No shot is before this one in a film, so it cannot continue one. Let it begin with a frame.');
+  if previous.id is distinct from started or previous.selected_video_id is not null then
+    select v.* into video from keyframe.predictions v where v.id = keyframe_private.video_to_show(previous);
+    perform keyframe_private.raise_if(not found, 'frame_not_ready',
+      'The shot before has no video yet, and none is being made. Generate it first, or let this one begin with another frame.');
+  end if;
   frame := keyframe_private.end_of_video(video);
-  wanted.waits_for := case when frame is null then coalesce(video.id, started) end;
+  if frame is null then -- else read_input compares the frame itself
+    ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
+    perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
+      format('The shot before is made in %s, and this one in %s. Give both the same aspect ratio, or let this one begin with another frame.',
+        ratios[1], ratios[2]));
+    wanted.waits_for := coalesce(video.id, started);
+  end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
 comment on function keyframe_private.continue_previous is 'A start that continues the shot before: with the picture on which that ends, or waiting for it.';
 
--- What waits for a video that has ended: it gets its first frame, or fails with the video, and so does what waits for it in turn. Fifty at
--- most, then it is work again: an owner can have hundreds. In one statement, because each end looks here again.
+-- A row that raises or is locked keeps back no other. A row that is left is found by the sweep.
 create function keyframe_private.begin_continuing(owner uuid)
-returns void language plpgsql volatile set search_path = '' as $$
+returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   waiting record;
   frame jsonb;
+  other keyframe.predictions;
   looked_at integer := 0;
-  stopped uuid[] := '{}';
   refused keyframe_private.refusal;
 begin
   for waiting in
-    select w.id, w.input, v as video, v.id is null or v.status in ('failed', 'canceled') as is_stopped
+    select w.id, w.input, w.waits_for, v as video, keyframe_private.is_too_late(w) as is_too_late
     from keyframe.predictions w
     left join keyframe.predictions v on v.id = w.waits_for
     where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
-      and (v.id is null or v.status in ('failed', 'canceled') or keyframe_private.end_of_video(v) is not null)
+      and (v.id is null or keyframe_private.is_too_late(w) or v.completed_at is not null
+        and (v.status <> 'succeeded' or keyframe_private.end_of_video(v) is not null))
     order by w.created_at, w.id limit 50
     for update of w skip locked
   loop
     looked_at := looked_at + 1;
     frame := keyframe_private.end_of_video(waiting.video);
-    if waiting.is_stopped then
-      stopped := stopped || waiting.id;
-    else
-      begin
-        perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
-        perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', owner) where frame ? 'firstFrameImagePath';
-        insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
-        select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
-        update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
-      exception when sqlstate 'KEYFR' then
-        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-        perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, true);
-      end;
-    end if;
+    begin
+      if frame is not null then
+        begin
+          perform keyframe_private.require_ratio(f.value #>> '{}', waiting.input ->> 'aspectRatio') from jsonb_each(frame) f;
+          perform keyframe_private.keep_reference(frame ->> 'firstFrameImagePath', owner) where frame ? 'firstFrameImagePath';
+          insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
+          select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
+          update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+        exception when sqlstate 'KEYFR' then
+          get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+          perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
+        end;
+      elsif waiting.is_too_late then
+        perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
+          'It has waited a day for the picture on which the shot before ends. Open the film, or store the picture, and run this step again.', true);
+      else
+        -- Another take of the shot before may be there, or on its way.
+        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
+        where p.id = (waiting.video).project_id and p.owner_id = owner;
+        if found then
+          update keyframe.predictions p
+          set waits_for = other.id, input = p.input || jsonb_build_object('continuesPredictionId', other.id), updated_at = now()
+          where p.id = waiting.id;
+          perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
+        else
+          perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
+            'The shot before, which this one continues, was not made. Generate that shot, then run this step again.', true);
+        end if;
+      end if;
+    exception when others or assert_failure then
+      if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
+        raise;
+      end if;
+      raise warning 'Prediction % cannot continue the shot before: % (%)', waiting.id, sqlerrm, sqlstate;
+    end;
   end loop;
-  if looked_at = 50 then
-    perform keyframe_private.add_work('ask', 'admit', owner, owner, 'admit');
+  return looked_at = 50;
+end $$;
+comment on function keyframe_private.begin_continuing is 'Begins what waits for the end of a video of this owner, where that is known, and fails it where it will not be. At most 50: true, if there may be more.';
+
+create function keyframe_private.is_too_late(waiting keyframe.predictions)
+returns boolean language sql stable set search_path = '' as $$
+  select waiting.created_at < now() - interval '1 day'
+$$;
+comment on function keyframe_private.is_too_late is 'Whether a prediction has waited for the shot before as long as it may: its price is held, and counts on the day of its start.';
+
+-- For the end of a video, and for the picture on which it ends. Only inserts: what waits for it never delays what ends.
+create function keyframe_private.add_continue()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
+    perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
   end if;
-  if stopped <> '{}' then
-    with recursive chain (id) as (
-      select unnest(stopped) union select w.id from keyframe.predictions w join chain c on w.waits_for = c.id where w.status = 'queued'
-    )
-    update keyframe.predictions p
-    set status = 'failed', error_code = 'previous_shot_failed', error_retryable = true, completed_at = clock_timestamp(), updated_at = now(),
-        error_message = 'The shot before, which this one continues, was not made. Generate that shot, then run this step again.'
-    where p.id = any (array(select c.id from chain c limit 50)) and p.completed_at is null;
+  return null;
+end $$;
+
+create function keyframe_worker.continue_shots(work_id bigint, lease_token uuid)
+returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
+begin
+  if held.id is not null then
+    perform keyframe_private.take_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+    if keyframe_private.begin_continuing(held.owner_id) then
+      perform keyframe_private.reschedule(held, now(), 0, null);
+    else
+      perform keyframe_private.finish_work(held);
+    end if;
+    perform keyframe_private.admit_waiting(held.owner_id);
   end if;
 end $$;
-comment on function keyframe_private.begin_continuing is 'Starts what waits for the end of a video of this owner, now that it is known, or fails it with that video.';
+comment on function keyframe_worker.continue_shots is 'Begins what waits for the shot before, where its end is known.';

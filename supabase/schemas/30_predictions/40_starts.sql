@@ -122,9 +122,9 @@ begin
       (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
         >= keyframe_private.max_shots(), 'invalid_request',
       format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
-    -- Its video may have ended before this lock was taken: nothing else would look at it again.
+    -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
-      perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit');
+      perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
     end if;
   elsif keyframe_private.free_slots(new.owner_id) > 0 and not exists (
     select from keyframe.predictions w
@@ -210,7 +210,6 @@ declare
   slots integer;
 begin
   perform keyframe_private.take_lock('slots', owner);
-  perform keyframe_private.begin_continuing(owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
@@ -225,7 +224,7 @@ begin
       for update skip locked)); -- a locked row is being canceled; the next one takes its turn
   end if;
 end $$;
-comment on function keyframe_private.admit_waiting is 'Begins what waited for a video that has ended, and gives the free slots of an owner to the predictions that have waited longest.';
+comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
 -- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: it is tried again.
 create function keyframe_private.admit_next()

@@ -244,7 +244,6 @@ begin
   returning p.* into changed;
   if changes ? 'end_image_path' then
     perform keyframe_private.require_may_remove(array_remove(array[before], null));
-    perform keyframe_private.admit_waiting(changed.owner_id);
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 exception when sqlstate 'KEYFR' then

@@ -47,36 +47,43 @@ begin
 end $$;
 comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
 
--- Not where a later take is not shown because another one is selected: another start would not be shown either.
-create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return exists (
-    select from keyframe.predictions t
-    where t.id = keyframe_private.shown_take(project, wanted)
-      and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0)
-      and not exists (
-        select from keyframe.predictions n
-        where n.project_id = t.project_id and n.step = wanted and n.status = 'succeeded' and not n.hidden and n.created_at > t.created_at));
+  return case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end is null
+    and exists (
+      select from keyframe.predictions t
+      where t.id = keyframe_private.shown_take(project, wanted)
+        and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
+          or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, and is the latest.';
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the shot before has another one. Not a selected one: another start would not be shown.';
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film constant keyframe.films := keyframe_private.own_film(film_id);
+  shot keyframe.projects;
+  is_wanted boolean := false;
+  shots uuid[] := '{}';
 begin
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'A projectId of projectIds is not of a shot of this film. Read the film again.');
-  return array(
-    select p.id from keyframe.projects p
-    where p.film_id = film.id and (project_ids is null or p.id = any (project_ids))
-      and (keyframe_private.shown_take(p, wanted) is null or with_outdated and keyframe_private.is_replaceable(p, wanted))
-      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(p))
-      and not exists (select from keyframe.predictions r where r.project_id = p.id and r.step = wanted and r.completed_at is null)
-    order by p.film_position limit 60);
+  for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
+    is_wanted := (project_ids is null or shot.id = any (project_ids))
+      and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
+      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(shot))
+      and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
+    if is_wanted then
+      shots := shots || shot.id;
+    end if;
+    exit when cardinality(shots) = 60;
+  end loop;
+  return shots;
 end $$;
 comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
 

@@ -51,21 +51,23 @@ begin
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- The end of a video looks at what waits for it. A deletion does not, nor does an end that was written without triggers.
-create function keyframe_private.add_stopped(start uuid, max_rows integer)
+-- What waits for a video that is gone, or has ended, or has waited too long: an end adds this work, but a deletion does not, and work can be
+-- lost.
+create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
 begin
-  perform keyframe_private.add_work('ask', 'admit', s.owner_id, s.owner_id, 'admit')
+  perform keyframe_private.add_work('ask', 'continue', s.owner_id, s.owner_id, 'continue')
   from (
     select distinct w.owner_id from (
-      select o.owner_id, o.waits_for from keyframe.predictions o
+      select o as row, o.owner_id, o.waits_for from keyframe.predictions o
       where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-    where not exists (
-      select from keyframe.predictions v where v.id = w.waits_for and (v.completed_at is null or v.status = 'succeeded'))) s
-  where not keyframe_private.has_work(s.owner_id, 'admit');
+    where keyframe_private.is_too_late(w.row) or not exists (
+      select from keyframe.predictions v where v.id = w.waits_for
+        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_of_video(v) is null))) s
+  where not keyframe_private.has_work(s.owner_id, 'continue');
 end $$;
-comment on function keyframe_private.add_stopped is 'Adds work for owners with predictions that wait for a video which is gone.';
+comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that wait for the shot before and need not.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
@@ -108,8 +110,8 @@ returns void language plpgsql volatile security definer set search_path = '' as 
 begin
   perform keyframe_private.add_overdue(max_rows);
   perform keyframe_private.add_admissions(max_rows);
-  perform keyframe_private.add_stopped('00000000-0000-0000-0000-000000000000', max_rows);
-  perform keyframe_private.add_stopped(gen_random_uuid(), max_rows);
+  perform keyframe_private.add_continuing('00000000-0000-0000-0000-000000000000', max_rows);
+  perform keyframe_private.add_continuing(gen_random_uuid(), max_rows);
   perform keyframe_private.add_lost(max_rows);
   if keyframe_private.has_due_work('{ask,copy}', now()) then
     perform keyframe_private.kick_unless_running('generate');

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { sweepAndClaim, readRow } from "../../support/database/calls.ts";
+import { claim, sweepAndClaim, readRow } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { addFilm, addShot } from "../../support/database/films.ts";
@@ -47,6 +47,14 @@ const succeed = async (id: string) => {
     update keyframe.predictions set status = 'succeeded', output_path = ${path}, output_content_type = 'video/mp4', output_bytes = 1,
       output_sha256 = ${"a".repeat(64)}, completed_at = now() where id = ${id}`;
 };
+/** What the end of a video or a stored picture adds is done by the worker; what follows from that, too. */
+const work = async () => {
+  for (let left = 1; left > 0; ) {
+    await claim(db.sql, 100);
+    const rows = await db.sql`select from keyframe_private.work where kind = 'continue' and due_at <= now()`;
+    left = rows.count;
+  }
+};
 const stateOf = async (id: string) => {
   const { status, waits_for, admitted_at, error_code } = await readRow(db.sql, id);
   return { status, waits_for, admitted: admitted_at !== null, error_code };
@@ -93,6 +101,7 @@ describe("one press for a film of five shots, each of which continues the one be
       expect(await stateOf(next.id)).toEqual(waitsFor(id)); // its end is not known
       const path = await addReference(db, world.owner);
       await storeEnd(id, projects[shot] ?? "", path);
+      await work();
       expect((await readRow(db.sql, next.id)).input).toMatchObject({
         firstFrameImagePath: path,
         continuesPredictionId: id,
@@ -129,6 +138,7 @@ describe("one press for a film of five shots, each of which continues the one be
       await storeEnd(first.id, projects[0], await addReference(db, world.owner));
       await end(second.id);
     }
+    await work();
     for (const { id } of rest) {
       expect(await stateOf(id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
     }
@@ -179,6 +189,7 @@ describe("what it begins with", () => {
     const [first, second] = (await startFilm(film)) as [Made, Made];
     await succeed(first.id);
     await storeEnd(first.id, projects[0], await addReference(db, world.owner, { width: 400, height: 400 }));
+    await work();
     expect(await stateOf(second.id)).toMatchObject({ status: "failed", error_code: "unsupported_input" });
   });
 
@@ -223,22 +234,166 @@ test("the shot before shows another video, or the shot is moved → its take is 
   expect(await isOutdated()).toBe(true);
 });
 
-test("what is outdated is made again → with the price before; in order, so that the next shot continues the new video", async () => {
-  const { film, projects } = await addContinuingFilm(3);
-  const lastFrame = await takeOf(projects[0], "first-frame");
-  const ends = { lastFramePredictionId: lastFrame, firstFramePredictionId: crypto.randomUUID() }; // it was deleted
-  const video = await takeOf(projects[0], "video", ends);
-  await takeOf(projects[1], "video", { continuesPreviousShot: true, continuesPredictionId: crypto.randomUUID() });
-  await takeOf(projects[2] ?? "", "video");
-  const asked = { film_id: film, step: "video", outdated: true };
-  const { estimate } = await asOwner<{ estimate: { atMostMicros: number } }>("estimate_film", asked);
-  const made = await startFilm(film, { outdated: true });
-  expect(made.map(({ project_id }) => project_id)).toEqual(projects.slice(0, 2));
-  expect(await held()).toBe(estimate.atMostMicros);
-  expect(made[1]?.waits_for).toBe(made[0]?.id);
-  expect(await startFilm(film, { outdated: true })).toEqual([]); // they run
-  expect(video).not.toBe(made[0]?.id);
+describe("what is outdated is made again by one start", () => {
+  const takes = async (projects: string[]) => {
+    const videos: string[] = [];
+    for (const project of projects) {
+      const before = videos.at(-1);
+      const input = before === undefined ? {} : { continuesPreviousShot: true, continuesPredictionId: before };
+      videos.push(await takeOf(project, "video", input));
+    }
+    return videos;
+  };
+  const outdate = (video: string | undefined) => seedInput(video, { firstFramePredictionId: crypto.randomUUID() }); // its frame was deleted
+  const seedInput = (id: string | undefined, input: object) =>
+    db.sql.begin(async (sql) => {
+      await sql`set local session_replication_role = replica`;
+      await sql`update keyframe.predictions set input = input || ${sql.json(input as never)} where id = ${id ?? ""}`;
+    });
+
+  test("→ at its price, with what continues it, each continuing the new video", async () => {
+    const { film, projects } = await addContinuingFilm(4);
+    await outdate((await takes(projects))[1]);
+    const asked = { film_id: film, step: "video", outdated: true };
+    const { estimate } = await asOwner<{ estimate: { atMostMicros: number } }>("estimate_film", asked);
+    const made = await startFilm(film, { outdated: true });
+    expect(made.map(({ project_id }) => project_id)).toEqual(projects.slice(1));
+    expect(await held()).toBe(estimate.atMostMicros);
+    expect(made.slice(1).map(({ waits_for }) => waits_for)).toEqual(made.slice(0, 2).map(({ id }) => id));
+    expect(await startFilm(film, { outdated: true })).toEqual([]); // they run
+  });
+
+  test("a selected take → stays: another start would not be shown", async () => {
+    const { film, projects } = await addContinuingFilm(2);
+    const [first] = await takes(projects);
+    await outdate(first);
+    await asOwner("update_project", { project_id: projects[0], changes: { selected_video_id: first } });
+    expect(await startFilm(film, { outdated: true })).toEqual([]);
+  });
 });
+
+describe("what goes wrong with one that waits", () => {
+  /** Two starts that wait for the same video, of which one cannot have its picture. */
+  async function twoThatWait() {
+    const { projects } = await addContinuingFilm(2);
+    const video = await takeOf(projects[0]);
+    const [one, other] = [await startVideo(projects[1]), await startVideo(projects[1])];
+    await work();
+    return { projects, video, one, other };
+  }
+  const storePicture = async (video: string, project: string) =>
+    await storeEnd(video, project, await addReference(db, world.owner));
+
+  test("its shape does not fit → it fails, and the other begins", async () => {
+    const { projects, video, one, other } = await twoThatWait();
+    await db.sql.begin(async (sql) => {
+      await sql`set local session_replication_role = replica`;
+      await sql`update keyframe.predictions set input = input || '{"aspectRatio": "9:16"}' where id = ${one.id}`;
+    });
+    await storePicture(video, projects[0]);
+    await work();
+    expect(await stateOf(one.id)).toMatchObject({ status: "failed", error_code: "unsupported_input" });
+    expect(await stateOf(other.id)).toEqual(STARTED);
+  });
+
+  test("an app's trigger raises for it → it stays, the other begins", async () => {
+    const { projects, video, one, other } = await twoThatWait();
+    await db.sql.unsafe(`
+      create function public.refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end';
+      create trigger app_refuses before update on keyframe.predictions for each row when (new.id = '${one.id}') execute function public.refuse()`);
+    await storePicture(video, projects[0]);
+    await work();
+    await db.sql`drop function public.refuse cascade`;
+    expect(await stateOf(one.id)).toEqual(waitsFor(video));
+    expect(await stateOf(other.id)).toEqual(STARTED);
+    await sweepAndClaim(db.sql);
+    expect(await stateOf(one.id)).toEqual(STARTED);
+  });
+
+  test.each([
+    [
+      "is held while the picture is stored",
+      async (id: string, store: () => Promise<unknown>) => {
+        await db.sql.begin(async (open) => {
+          await open`select from keyframe.predictions where id = ${id} for update`;
+          await store();
+          await work();
+        });
+      },
+    ],
+    [
+      "has lost its work, as in a restore",
+      async (_id: string, store: () => Promise<unknown>) => {
+        await store();
+        await db.sql`delete from keyframe_private.work`;
+      },
+    ],
+  ])("it %s → the sweep finds it", async (_what, meanwhile) => {
+    const { projects, video, one } = await twoThatWait();
+    await meanwhile(one.id, () => storePicture(video, projects[0]));
+    expect(await stateOf(one.id)).toEqual(waitsFor(video));
+    await sweepAndClaim(db.sql);
+    expect(await stateOf(one.id)).toEqual(STARTED);
+  });
+
+  test("nobody stores the picture for a day → it fails, and its hold is given back", async () => {
+    const { one } = await twoThatWait();
+    await db.sql.begin(async (sql) => {
+      await sql`set local session_replication_role = replica`;
+      await sql`update keyframe.predictions set created_at = now() - interval '25 hours' where id = ${one.id}`;
+    });
+    const before = await held();
+    await sweepAndClaim(db.sql);
+    expect(await stateOf(one.id)).toMatchObject({ status: "failed", error_code: "deadline_exceeded" });
+    expect(await held()).toBe((before ?? 0) / 2);
+  });
+
+  test("its video is canceled, and the shot before has another one → it continues that", async () => {
+    const { projects } = await addContinuingFilm(2);
+    const [kept, canceled] = [await startVideo(projects[0]), await startVideo(projects[0])];
+    const next = await startVideo(projects[1]);
+    expect(next.waits_for).toBe(canceled.id);
+    await asOwner("cancel_prediction", { project_id: projects[0], prediction_id: canceled.id });
+    await work();
+    expect(await stateOf(next.id)).toEqual(waitsFor(kept.id));
+  });
+
+  test("an administrator stores the picture by SQL → it begins", async () => {
+    const { video, one } = await twoThatWait();
+    const path = await addReference(db, world.owner);
+    await db.sql`update keyframe.predictions set end_image_path = ${path} where id = ${video}`;
+    await work();
+    expect(await stateOf(one.id)).toEqual(STARTED);
+  });
+});
+
+test("the shot before has another aspect ratio → refused before it is priced", async () => {
+  const { film, projects } = await addContinuingFilm(2);
+  await asOwner("update_project", { project_id: projects[1], changes: { aspect_ratio: "9:16" } });
+  const { estimate } = await asOwner<{ estimate: { shots: { error: { code: string } | null }[] } }>("estimate_film", {
+    ...{ film_id: film, step: "video" },
+  });
+  expect(estimate.shots.map(({ error }) => error?.code)).toEqual([undefined, "unsupported_input"]);
+  expect(await codeOf(startFilm(film))).toBe("unsupported_input");
+});
+
+test("a shot that continues becomes the first of its film → it begins at a first frame of its own", async () => {
+  const { film, projects } = await addContinuingFilm(2);
+  await asOwner("update_film", { film_id: film, project_ids: projects.toReversed() });
+  expect((await startFilm(film, { step: "first-frame" })).map(({ project_id }) => project_id)).toEqual([projects[1]]);
+});
+
+test.each(["true", 1, [], {}])(
+  "continuesPreviousShot is %j → refused; so is one beside a first frame",
+  async (value) => {
+    const { projects } = await addContinuingFilm(2);
+    const start = (input: object) => codeOf(startVideo(projects[1], { input }));
+    expect(await start({ continuesPreviousShot: value })).toBe("invalid_request");
+    expect(await start({ continuesPreviousShot: true, firstFramePredictionId: crypto.randomUUID() })).toBe(
+      "invalid_request",
+    );
+  },
+);
 
 test("a video that another waits for → it and its project are not deleted; by an administrator they are, and the other fails", async () => {
   const { film, projects } = await addContinuingFilm(2);

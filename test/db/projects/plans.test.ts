@@ -114,6 +114,15 @@ describe("a change", () => {
     ["a seed", { video: { seed: 1 } }, "invalid_request"],
     ["a step that is no object", { video: 5 }, "invalid_request"],
     ["a frame that is no id", { video: { firstFramePredictionId: "x" } }, "invalid_request"],
+    ["a frame that is a list", { video: { lastFramePredictionId: [] } }, "invalid_request"],
+    ["an empty prompt", { video: { prompt: " " } }, "invalid_request"],
+    ["references that are no paths", { video: { referenceImagePaths: [[]] } }, "invalid_request"],
+    ["a continuesPreviousShot that is a text", { video: { continuesPreviousShot: "true" } }, "invalid_request"],
+    [
+      "31 images",
+      { video: { referenceImagePaths: Array.from({ length: 31 }, (_, i) => `projects/${i}.png`) } },
+      "invalid_request",
+    ],
     ["an unknown model", { video: { model: "nobody/nothing" } }, "unsupported_input"],
     ["a model of another step", { video: { model: SEEDED } }, "unsupported_input"],
     ["an image that is not there", { video: { firstFrameImagePath: "projects/none.png" } }, "not_found"],
@@ -127,6 +136,24 @@ describe("a change", () => {
     );
     expect(refusal.message).toBe(code);
   });
+});
+
+test("through the Data API → a user writes a plan, and changes a project that has one", async () => {
+  await db.asUser(world.owner, async (sql) => {
+    await sql`insert into keyframe.projects (title, text_prompt, plan) values ('Pier', 'A pier', '{"video": {"durationSeconds": 5}}')`;
+    await sql`update keyframe.projects set plan = '{"video": {"durationSeconds": 10}}' where title = 'Pier'`;
+    await sql`update keyframe.projects set element_ids = '{}', film_id = null where title = 'Pier'`;
+  });
+});
+
+test("the model of a plan gets another name → the plan has it; it goes → the project can still be changed", async () => {
+  await plan({ video: { model: "minimax/hailuo-02", durationSeconds: 6 } });
+  await db.sql`update keyframe.models set model = 'minimax/hailuo-new' where model = 'minimax/hailuo-02'`;
+  expect((await change({ title: "Pier" })).plan).toEqual({
+    video: { model: "minimax/hailuo-new", durationSeconds: 6 },
+  });
+  await db.sql`delete from keyframe.models where model = 'minimax/hailuo-new'`;
+  expect((await change({ title: "Pier, again" })).title).toBe("Pier, again");
 });
 
 test("an image of the plan → is kept while the plan names it; left out or deleted with the project, it goes", async () => {

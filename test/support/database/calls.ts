@@ -63,7 +63,8 @@ export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
   }
   if (task.task === "expire") await callWorker(sql, "expire_prediction", lease);
   if (task.task === "admit") await callWorker(sql, "admit_predictions", lease);
-  return task.task === "expire" || task.task === "admit" ? null : task;
+  if (task.task === "continue") await callWorker(sql, "continue_shots", lease);
+  return ["expire", "admit", "continue"].includes(task.task) ? null : task;
 }
 
 /** The leased work of a token and its subject, as a worker names it. */

@@ -51,6 +51,7 @@ const cancelTask = z.object({ task: z.literal("cancel"), ...work, attempt, provi
 /** What the database does alone. */
 const expireTask = z.object({ task: z.literal("expire"), ...work });
 const admitTask = z.object({ task: z.literal("admit"), ...work });
+const continueTask = z.object({ task: z.literal("continue"), ...work });
 
 /** A task from claim_tasks. */
 export const task = z.discriminatedUnion("task", [
@@ -62,6 +63,7 @@ export const task = z.discriminatedUnion("task", [
   removeTask,
   expireTask,
   admitTask,
+  continueTask,
 ]);
 
 /** What begin_removal returns. */
@@ -69,7 +71,7 @@ export const files = z.array(z.object({ bucket: z.enum(["projects", "keyframe-ou
 
 /** The identifier of a task in log lines: its prediction, or the owner. */
 export function identify({ task, id }: { task: string; id: string }): Record<string, string> {
-  return task === "remove" || task === "admit" ? { ownerId: id } : { predictionId: id };
+  return task === "remove" || task === "admit" || task === "continue" ? { ownerId: id } : { predictionId: id };
 }
 
 /** A submit that has begun. */
