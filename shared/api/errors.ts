@@ -1,4 +1,4 @@
-import { closestMatch } from "leven"; // four hundred bytes for the distance of two names
+import { closestMatch } from "leven"; // how far two names are apart
 import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../http/errors.ts";
 import { retryAfterJitter } from "../platform/retry.ts";

@@ -10,9 +10,9 @@ import { internal } from "../../../shared/api/errors.ts";
 import { respondWithError } from "../../../shared/api/http/respond.ts";
 import { createCallOperation } from "./call-operation.ts";
 import { callTool } from "./call-tool.ts";
+import { listTools } from "./list-tools.ts";
 import { createPictureSpaces, type PictureSpace } from "./picture-space.ts";
 import { createReadPictures } from "./pictures.ts";
-import { listTools } from "./tools.ts";
 
 /** A call has at most a prompt and a negative prompt; the API takes 64 kB. */
 const BODY = { maxBytes: 128 * 1024, maxMs: 30_000 };

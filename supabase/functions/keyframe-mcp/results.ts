@@ -1,7 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { EnvelopeError } from "../../../shared/http/errors.ts";
 import type { Picture, Shown } from "./pictures.ts";
-import { inTools } from "./tools.ts";
+import { inTools } from "./list-tools.ts";
 
 /** The data as JSON, for programs and as text; then links to the files, and the pictures. */
 export function succeed(data: Record<string, unknown>, files: Shown[], pictures: Picture[]): CallToolResult {

@@ -4,12 +4,12 @@ import type { Film, Shot } from "../../../shared/contract/films.ts";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
 import type { Project } from "../../../shared/contract/projects.ts";
 import { dollars } from "./results.ts";
+import { orNull, type Short, shortModels } from "./shorten-models.ts";
 
 // What an agent needs of an answer: it has a limit for each. Nothing that is null or empty, one prediction alone in full, and signed
 // URLs only there.
 
 type Args = Record<string, unknown>;
-type Short = Record<string, unknown>;
 
 /** In code points, for the texts of one of many. */
 const LONGEST_TEXT = 300;
@@ -17,7 +17,6 @@ const MOST_SHOTS = 20;
 const MOST_GROUPS = 100;
 
 const cut = (text: string) => (text.length > LONGEST_TEXT ? `${[...text].slice(0, LONGEST_TEXT).join("")}…` : text);
-const orNull = <Value>(value: Value, isTold: boolean) => (isTold ? value : null);
 
 const shortCost = (cost: Prediction["cost"]) =>
   cost && {
@@ -77,14 +76,16 @@ function shortSteps({ takes, predictions, selected }: WithSteps): Short {
   };
 }
 
-const shortProject = ({ projectId, title, textPrompt, description, ...rest }: Project) => ({
+/** A project or a film as one of many. Its elements are counted: absent, those of the film. */
+const shortProject = ({ projectId, title, textPrompt, description, aspectRatio, filmId, elementIds }: Project) => ({
   ...{ projectId, title, textPrompt: cut(textPrompt), description: cut(description) },
-  ...{ aspectRatio: rest.aspectRatio, filmId: rest.filmId, elementIds: rest.elementIds },
+  ...{ aspectRatio, filmId, elements: elementIds?.length },
+});
+const shortFilm = ({ filmId, title, description, elementIds, projectIds, updatedAt }: Film) => ({
+  ...{ filmId, title, description: cut(description), elements: elementIds.length, shots: projectIds.length, updatedAt },
 });
 const wholeProject = ({ createdAt: _, updatedAt: __, ...rest }: Project) => rest;
-const shortFilm = ({ filmId, title, description, projectIds, elementIds, updatedAt }: Film) => ({
-  ...{ filmId, title, description, elementIds, shots: projectIds.length, updatedAt },
-});
+const wholeFilm = ({ createdAt: _, projectIds, ...rest }: Film) => ({ ...rest, shots: projectIds.length });
 
 /** What a quote costs, and what to do with it. */
 const shortEstimate = ({ currency: _, estimateMicros: __, ...rest }: AnswerOf<"estimateVideo">): Short => ({
@@ -97,7 +98,7 @@ function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: 
   const others = shots.length > able ? ` ${shots.length - able} cannot start: their error says why.` : "";
   const next =
     able === 0
-      ? `Nothing was started. ${others || "No shot lacks this step."}`
+      ? `Nothing was started.${others || " No shot lacks this step."}`
       : `Nothing was started. ${able} ${able === 1 ? "shot costs" : "shots cost"} ${dollars(rest.atMostMicros)} at most.${others} If the user agrees, call start with this quoteId and atMostMicros.`;
   return {
     shots: shots.map(({ projectId, model, atMostMicros, elements, error }) => ({
@@ -113,66 +114,9 @@ function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: 
 }
 
 function startedOf({ predictions, ...first }: AnswerOf<"startQuote">): Short {
-  const next = `Call wait with projectId, predictionId and step${predictions ? " of each" : ""}.`;
+  const next = `Call wait with projectId, predictionId and step${predictions ? " of each. Of a film, read_film shows how far all are" : ""}.`;
   return predictions ? { predictions: predictions.map(alone), next } : { ...alone(first), next };
 }
-
-type Models = AnswerOf<"listModels">["steps"][number];
-type Model = Models["models"][number];
-
-/** 3 to 15, or 4, 6, 8. */
-function valuesText(values: unknown[] = []): string {
-  const [first, last] = [Number(values[0]), Number(values.at(-1))];
-  const isRange = values.length > 3 && values.every((value, index) => value === first + index);
-  return isRange ? `${first} to ${last}` : values.join(", ");
-}
-
-/** What one needs to choose a model. */
-function shortModel({ model, isDefault, available, acceptsFaces, notes, prices, controls }: Model): Short {
-  const ofMetric = Map.groupBy(prices, ({ metric }) => metric);
-  const price = [...ofMetric].map(([metric, all]) => {
-    const [least, most] = [Math.min, Math.max].map((of) => of(...all.map(({ priceUsd }) => priceUsd)));
-    return `$${least === most ? least : `${least} to ${most}`} per ${metric}`;
-  });
-  const { aspectRatio: _, prompt: __, resolution, durationSeconds, audio, referenceImages, ...others } = controls;
-  const named = Object.entries(others).map(([name, { required }]) => (required ? `${name} (required)` : name));
-  return {
-    model,
-    isDefault: orNull(true, isDefault),
-    available: orNull(false, !available),
-    price: price.join(" + ") || "unknown",
-    resolution: valuesText(resolution?.values),
-    durationSeconds: valuesText(durationSeconds?.values),
-    takes: [
-      ...named,
-      ...(audio ? ["audio"] : []),
-      ...(referenceImages ? [`referenceImages (${referenceImages.max})`] : []),
-    ].join(", "),
-    acceptsFaces: orNull(acceptsFaces, acceptsFaces === "no"),
-    notes,
-  };
-}
-
-function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: Args): Short {
-  const asked = steps.filter((one) => step === undefined || one.step === step);
-  if (model !== undefined) {
-    const found = asked.flatMap((one) =>
-      one.models.filter((a) => a.model === model).map((a) => ({ step: one.step, ...a })),
-    );
-    const [first] = found;
-    // First and last frame have the same models.
-    return first
-      ? { ...first, step: undefined, steps: found.map((each) => each.step) }
-      : { models: [], next: NO_MODEL };
-  }
-  const same = Map.groupBy(asked, ({ models }) => JSON.stringify(models));
-  return {
-    models: [...same.values()].flatMap((alike) =>
-      (alike[0]?.models ?? []).map((one) => ({ ...shortModel(one), steps: alike.map((each) => each.step).join(", ") })),
-    ),
-  };
-}
-const NO_MODEL = "There is no such model of this step. list_models without model has all.";
 
 const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Short } = {
   listModels: shortModels,
@@ -183,19 +127,22 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
     nextCursor,
   }),
   listFilms: ({ films, nextCursor }) => ({ films: films.map(shortFilm), nextCursor }),
-  createFilm: shortFilm,
-  changeFilm: shortFilm,
+  createFilm: wholeFilm,
+  changeFilm: wholeFilm,
   readFilm: ({ shots, ...film }, { from }) => {
     const first = typeof from === "number" ? from : 1;
     const end = first - 1 + MOST_SHOTS;
     return {
-      ...shortFilm(film),
+      ...wholeFilm(film),
       shots: shots.slice(first - 1, end).map((shot, index) => ({
         place: first + index,
         ...shortProject({ ...shot, filmId: null }),
         ...shortSteps(shot),
       })),
-      next: orNull(`It has ${shots.length} shots. Call read_film with from: ${end + 1} for more.`, shots.length > end),
+      next:
+        shots.length > end
+          ? `It has ${shots.length} shots. Call read_film with from: ${end + 1} for more.`
+          : orNull(`It has ${shots.length} shots.`, first > shots.length),
     };
   },
   listProjects: ({ projects, nextCursor }) => ({ projects: projects.map(shortProject), nextCursor }),
