@@ -3,7 +3,7 @@ import { id, step, time } from "../../../shared/contract/fields.ts";
 import { changeFilmBody, filmPath } from "../../../shared/contract/films.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
-import { cancelPredictionBody } from "../../../shared/contract/predictions.ts";
+import { cancelPredictionBody, predictionPath } from "../../../shared/contract/predictions.ts";
 import { projectPath } from "../../../shared/contract/projects.ts";
 
 /** One operation of the API as a tool. Its fields and, where nothing is said here, its title are the contract's. */
@@ -148,6 +148,7 @@ export const TOOLS: Record<string, Tool> = {
   },
   hide_take: {
     of: "changePrediction",
+    input: predictionPath.extend({ hidden: z.boolean().meta({ description: "False: shows it again." }) }),
     title: "Hide a take, or show it again",
     says: "Lists leave a hidden take out, and its step shows another one unless this one is selected.",
   },
