@@ -47,13 +47,16 @@ export function filmMethods(settings: Settings) {
       options: StartOptions = {},
     ): Promise<StartedFilm> => call("startFilm", { filmId, step }, { ...options, json }, settings),
 
-    /** What generate would cost, and which shots cannot start. */
+    /** What generate would cost, and which shots cannot start. `quote`: for startQuote, which starts the others. */
     estimate: async (
       filmId: string,
       step: Step,
       json: BodyOf<"estimateFilm"> = {},
-      options: CallOptions = {},
-    ): Promise<FilmEstimate> => call("estimateFilm", { filmId, step }, { ...options, json }, settings),
+      { quote, ...options }: CallOptions & { quote?: boolean | undefined } = {},
+    ): Promise<FilmEstimate> => {
+      const query = { quote: quote ? "true" : undefined };
+      return call("estimateFilm", { filmId, step }, { ...options, json, query }, settings);
+    },
 
     /** Its projects stay, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
     delete: async (filmId: string, query: QueryOf<"deleteFilm"> = {}, options: ChangeOptions = {}): Promise<Film> =>

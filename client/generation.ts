@@ -82,7 +82,7 @@ export function generationMethods(settings: Settings) {
     startQuote: async (
       { quoteId, atMostMicros }: Pick<Estimate, "quoteId" | "atMostMicros">,
       { wait, ...options }: CallOptions & HoldOptions = {},
-    ): Promise<Prediction> => {
+    ): Promise<StartedPrediction> => {
       if (quoteId === null || atMostMicros === null)
         throw new TypeError("The estimate has no quote: ask for it with `quote`.");
       const json = { quoteId, atMostMicros };

@@ -158,6 +158,8 @@ export type Estimate = {
   balance: Balance | null;
   /** Whether the budgets and your balance would admit the start now. */
   withinBudget: boolean;
+  /** The elements that the start would use. */
+  elements: { elementId: string; name: string }[];
   /** With `quote`: starts exactly this, once. Otherwise null. */
   quoteId: string | null;
   /** When the quote expires; null without one. */
@@ -324,9 +326,9 @@ export type FilmWithShots = Film & { shots: Shot[] };
 /** In the order of the shots. Empty if no shot lacks the step. */
 export type StartedFilm = { predictions: Prediction[] };
 /** The amounts are of all shots that can start, together. */
-export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "quoteId" | "quotedUntil"> & {
+export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "elements"> & {
   /** The shots that lack the step, in order. `error`: why one cannot start. */
-  shots: (Pick<Estimate, "estimateMicros" | "atMostMicros"> & {
+  shots: (Pick<Estimate, "estimateMicros" | "atMostMicros" | "elements"> & {
     projectId: string;
     model: string | null;
     error: { code: string; message: string } | null;
@@ -572,7 +574,7 @@ export type Operations = {
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
   startFilm: { body: StartFilm; answer: StartedFilm };
-  estimateFilm: { body: StartFilm; answer: FilmEstimate };
+  estimateFilm: { query: Quote; body: StartFilm; answer: FilmEstimate };
   startFirstFrame: { body: StartFirstFrame; answer: StartedPrediction };
   startLastFrame: { body: StartLastFrame; answer: StartedPrediction };
   startVideo: { body: Start; answer: StartedPrediction };

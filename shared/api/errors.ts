@@ -1,3 +1,4 @@
+import { closestMatch } from "leven"; // how far two names are apart
 import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../http/errors.ts";
 import { retryAfterJitter } from "../platform/retry.ts";
@@ -36,8 +37,22 @@ export const unauthorized = (sentence: string, cause?: UpstreamFailure): ApiErro
 const MAX_DETAILS = 20;
 const LONGEST_PATH = 100;
 
-/** invalid_request with the first problem of each field in `details`. */
-export function invalidRequest(error: z.ZodError): ApiError {
+const lettersOf = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+
+/** What to do about a field that does not exist, where these do: `project_id` may be projectId, `prompt` textPrompt, `titel` title. */
+export function unknownField(name: string, known: string[]): string {
+  const sent = lettersOf(name.slice(0, LONGEST_PATH));
+  const byLetters = new Map(known.map((one) => [lettersOf(one), one]));
+  const parts = [...byLetters.keys()].filter((one) => sent.length > 1 && (one.includes(sent) || sent.includes(one)));
+  const near = parts.length > 0 ? parts : [...byLetters.keys()];
+  const maxDistance = parts.length > 0 ? LONGEST_PATH : Math.ceil(sent.length * 0.4);
+  const meant = byLetters.get(closestMatch(sent, near, { maxDistance }) ?? "");
+  return `There is no such field. ${meant === undefined ? "Leave it out." : `Did you mean ${meant}?`}`;
+}
+
+/** invalid_request with the first problem of each field in `details`. `schema` has the names of fields. */
+export function invalidRequest(error: z.ZodError, schema?: z.ZodType): ApiError {
+  const { shape = {} }: { shape?: object } = Object(schema);
   const details = new Map<string, string>();
   const add = (path: PropertyKey[], message: string) => {
     const name = path.map(String).join(".").slice(0, LONGEST_PATH);
@@ -45,7 +60,8 @@ export function invalidRequest(error: z.ZodError): ApiError {
   };
   for (const issue of error.issues) {
     if (issue.code === "unrecognized_keys") {
-      for (const key of issue.keys) add([...issue.path, key], "There is no such field. Leave it out.");
+      const known = issue.path.length === 0 ? Object.keys(shape) : [];
+      for (const key of issue.keys) add([...issue.path, key], unknownField(key, known));
     } else add(issue.path, issue.message);
   }
   return invalidFields([...details].map(([path, message]) => ({ path, message })));

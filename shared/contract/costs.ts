@@ -112,6 +112,9 @@ export const estimate = z
     }),
     balance: balanceOrNone,
     withinBudget: z.boolean().meta({ description: "Whether the budgets and your balance would admit the start now." }),
+    elements: z
+      .array(z.object({ elementId: id, name: z.string() }))
+      .meta({ description: "The elements that the start would use." }),
     quoteId: id.nullable().meta({ description: "With `quote=true`: starts exactly this, once. Otherwise null." }),
     quotedUntil: time
       .nullable()

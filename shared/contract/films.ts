@@ -110,14 +110,16 @@ export const startedFilm = z
   })
   .meta({ id: "StartedFilm" });
 
-const { model, requestedModel, quoteId: _, quotedUntil: __, ...amounts } = estimate.shape;
+const { model, requestedModel: _, elements, ...amounts } = estimate.shape;
 const { estimateMicros, atMostMicros } = amounts;
 const error = z.object({ code: z.string(), message: z.string() }).nullable();
 export const filmEstimate = z
   .object({
-    shots: z.array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, error })).meta({
-      description: "The shots that lack the step, in order. `error`: why one cannot start; it has no amounts.",
-    }),
+    shots: z
+      .array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, elements, error }))
+      .meta({
+        description: "The shots that lack the step, in order. `error`: why one cannot start; it has no amounts.",
+      }),
     ...amounts,
   })
   .meta({ id: "FilmEstimate", description: "The amounts are of all shots that can start, together." });

@@ -137,7 +137,7 @@ export const startedPrediction = z
   .object({
     ...prediction.shape,
     predictions: z.array(prediction).optional().meta({
-      description: "All takes, the first one included. Only if the request has `count`.",
+      description: "All takes, the first one included. Only with `count`, and of the quote of a film.",
     }),
   })
   .meta({ id: "StartedPrediction", examples: [SAMPLE_PREDICTION] });

@@ -4145,12 +4145,15 @@ begin
     perform keyframe_private.require_elements(ids, project.owner_id);
   end if;
   asked := asked - array['elements', 'elementIds'];
-  if is_asked and ids = '{}' or ids || film_ids = '{}' then
-    return asked; -- an @ means nothing here
+  if is_asked and ids = '{}' or ids || film_ids = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
+    return asked; -- an @ means nothing here, or there is none
   end if;
 
   perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
   named := keyframe_private.read_mentions(asked ->> 'prompt', ids || film_ids, project.owner_id);
+  if ids || film_ids = '{}' then
+    return asked; -- none of its @ names an element
+  end if;
   if is_asked or project.element_ids is not null or named.ids = '{}' then
     ids := ids || named.ids;
   else
@@ -4184,6 +4187,14 @@ begin
   return asked;
 end $$;
 comment on function keyframe_private.use_elements is 'What a request asks for, as read_input returned it, with its elements in prompt and references, and a record of each.';
+
+create function keyframe_private.element_names(input jsonb)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'name', e -> 'name') order by place), '[]')
+    from jsonb_array_elements(input -> 'elements') with ordinality r (e, place));
+end $$;
+comment on function keyframe_private.element_names is 'The elements of a complete input, by id and name.';
 
 -- A film can have 1,500 takes of 20 elements: each is looked up by its key (`offset 0`), and compared only if its version has moved.
 create function keyframe_private.changed_elements(prediction keyframe.predictions)
@@ -4929,7 +4940,8 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
--- Quotes: the price of one start, for one user and OAuth client. Ten minutes long it can be started, once: the key of that start is its id.
+-- Quotes: the price of one start, or of what a film lacks, for one user and OAuth client. Ten minutes long it can be started, once: the key
+-- of that start is its id.
 
 -- One that is never started goes within two minutes of its end (prune). Each takes a token of `create`, so by default an owner has at most
 -- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
@@ -4937,35 +4949,47 @@ create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,
   client_id text,
-  project_id uuid not null,
+  film_id uuid,
+  project_ids uuid[] not null,
+  with_outdated boolean not null default false,
   step keyframe.generation_step not null,
   asked jsonb not null,
   asked_model text,
   asked_count integer,
-  input jsonb not null,
-  model text not null,
+  digest text not null,
   most_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
-  kept_until timestamptz not null default now() + interval '11 minutes'
+  kept_until timestamptz not null default now() + interval '11 minutes',
+  constraint project_ids_are_a_list check (array_ndims(project_ids) = 1)
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
 comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
 comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: a session of the owner''s, or a server.';
-comment on column keyframe_private.quotes.project_id is 'The project.';
+comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
+comment on column keyframe_private.quotes.project_ids is 'The project, or the shots in order.';
+comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
 comment on column keyframe_private.quotes.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
 comment on column keyframe_private.quotes.asked_model is 'The model of the request; null: the default.';
 comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
-comment on column keyframe_private.quotes.input is 'The complete input that was priced, of the first take.';
-comment on column keyframe_private.quotes.model is 'The model that was priced.';
+comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
 comment on column keyframe_private.quotes.kept_until is 'When it is deleted. A start sets it to a day later.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_kept_until_idx on keyframe_private.quotes (kept_until);
 
+create function keyframe_private.digest_of(starts keyframe.predictions[])
+returns text language plpgsql stable set search_path = '' as $$
+begin
+  return (select encode(sha256(convert_to(string_agg(s.model || (s.input - 'continuesPredictionId')::text, e'\n' order by s.ordinality), 'UTF8')), 'hex')
+    from unnest(starts) with ordinality s);
+end $$;
+comment on function keyframe_private.digest_of is 'What tells starts from others: their models and inputs, in order. Not the video that one continues: in a film it has no row before the start.';
+
 create function keyframe_private.add_quote(
-  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost)
+  priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
+  with_outdated boolean default false)
 returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
 declare
   client constant text := auth.jwt() ->> 'client_id';
@@ -4976,10 +5000,11 @@ begin
   perform keyframe_private.raise_if(octet_length(asked::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
   perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
-  perform keyframe_private.require_budget(priced.owner_id, cost, now(), client, is_start => false);
-  insert into keyframe_private.quotes (owner_id, client_id, project_id, step, asked, asked_model, asked_count, input, model, most_micros)
-  values (priced.owner_id, client, priced.project_id, priced.step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, priced.input,
-    priced.model, cost.most_charge_micros)
+  perform keyframe_private.require_budget(priced[1].owner_id, cost, now(), client, is_start => false);
+  insert into keyframe_private.quotes (
+    owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
+  values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
+    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;
@@ -4991,8 +5016,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   start_key constant text := 'quote:' || quote_id;
   quote keyframe_private.quotes;
-  started keyframe.predictions;
-  ids uuid[];
+  started keyframe.predictions[];
   answer json;
   refused keyframe_private.refusal;
 begin
@@ -5008,22 +5032,31 @@ begin
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
-  answer := keyframe.start_prediction(quote.project_id, quote.step, quote.asked, quote.asked_model, start_key,
-    encode(sha256(start_key::bytea), 'hex'), quote.asked_count);
+  if quote.film_id is null then
+    answer := keyframe.start_prediction(quote.project_ids[1], quote.step, quote.asked, quote.asked_model, start_key,
+      encode(sha256(start_key::bytea), 'hex'), quote.asked_count);
+  else
+    answer := keyframe.start_film(quote.film_id, quote.step, quote.asked, quote.asked_model, quote.project_ids, start_key,
+      encode(sha256(start_key::bytea), 'hex'), quote.with_outdated);
+    if answer -> 'code' is null then
+      perform keyframe_private.raise_if(answer #> '{predictions,0}' is null, 'precondition_failed',
+        'No shot of this quote lacks the step any more, or what it started was deleted. Read the film.');
+      answer := (answer::jsonb || jsonb_build_object('prediction', answer #> '{predictions,0}'))::json;
+    end if;
+  end if;
   if answer -> 'code' is not null or (answer ->> 'replayed')::boolean then
     return answer;
   end if;
-  ids := array[(answer #>> '{prediction,id}')::uuid];
-  if quote.asked_count is not null then
-    ids := array(select (p.take ->> 'id')::uuid from json_array_elements(answer -> 'predictions') with ordinality p (take, number) order by p.number);
-  end if;
-  select p.* into started from keyframe.predictions p where p.id = ids[1];
+  started := array(
+    select p from json_array_elements(case json_typeof(answer -> 'predictions') when 'array' then answer -> 'predictions'
+      else json_build_array(answer -> 'prediction') end) with ordinality t (take, number)
+    join keyframe.predictions p on p.id = (t.take ->> 'id')::uuid order by t.number);
   perform keyframe_private.raise_if(
-    (started.model, started.input) is distinct from (quote.model, quote.input)
+    keyframe_private.digest_of(case when quote.film_id is null then started[1:1] else started end) is distinct from quote.digest
     or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
-      from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
+      from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t))) <= quote.most_micros) is not true,
     'precondition_failed',
-    'What this quote is for has changed since: the price, the model, the project''s prompt, its elements or its frames. Nothing was started. Ask for an estimate with a new quote.');
+    'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
   update keyframe_private.quotes q set kept_until = q.expires_at + interval '1 day' where q.id = quote.id;
   return answer;
 exception when sqlstate 'KEYFR' then
@@ -5177,11 +5210,12 @@ begin
   end if;
   cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
   if quote then
-    made := keyframe_private.add_quote(priced.wanted, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
+    made := keyframe_private.add_quote(
+      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
   end if;
   return json_build_object('rate', rate, 'estimate', jsonb_build_object(
     'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
     || keyframe_private.estimate_json(cost));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5490,8 +5524,10 @@ begin
 end $$;
 comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
 
-create function keyframe_private.estimate_starts(projects uuid[], step keyframe.generation_step, input jsonb, model text)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.estimate_starts(
+  projects uuid[], step keyframe.generation_step, input jsonb, model text,
+  out estimate jsonb, out starts keyframe.predictions[], out cost keyframe_private.run_cost)
+language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
   started uuid;
@@ -5501,23 +5537,26 @@ declare
   shots jsonb := '[]';
   refused keyframe_private.refusal;
 begin
+  starts := '{}';
   foreach project in array projects loop
     begin
       priced := keyframe_private.price_start(project, step, input, model, started);
       started := project;
       costs := costs || priced.cost;
+      starts := starts || priced.wanted;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'error', null);
+        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input), 'error', null);
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null,
+      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null, 'elements', '[]'::jsonb,
         'error', jsonb_build_object('code', refused.code, 'message', refused.sentence));
     end;
     shots := shots || (shot || jsonb_build_object('projectId', project));
   end loop;
-  return jsonb_build_object('shots', shots) || keyframe_private.estimate_json(keyframe_private.sum_of(costs));
+  cost := keyframe_private.sum_of(costs);
+  estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together.';
+comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -5559,7 +5598,7 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.take_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
   select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
   into refusals
-  from jsonb_to_recordset(keyframe_private.estimate_starts(shots, step, input, model) -> 'shots') s ("projectId" uuid, error jsonb)
+  from jsonb_to_recordset((keyframe_private.estimate_starts(shots, step, input, model)).estimate -> 'shots') s ("projectId" uuid, error jsonb)
   where s.error is not null;
   if refusals.shots is not null then
     refused := (refusals.first ->> 'code', format(
@@ -5571,11 +5610,13 @@ comment on function keyframe.start_film is 'Starts a step for the shots of the c
 
 create function keyframe.estimate_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
-  outdated boolean default false)
+  outdated boolean default false, quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
   shots uuid[];
+  priced record;
+  made keyframe_private.quotes;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -5583,12 +5624,17 @@ begin
   if cardinality(shots) > 1 then
     rate := keyframe_private.take_token('read', cardinality(shots) - 1);
   end if;
-  return json_build_object('rate', rate, 'estimate', keyframe_private.estimate_starts(shots, step, input, model));
+  priced := keyframe_private.estimate_starts(shots, step, input, model);
+  if quote and cardinality(priced.starts) > 0 then
+    made := keyframe_private.add_quote(priced.starts, film_id, input, model, null, priced.cost, outdated);
+  end if;
+  return json_build_object('rate', rate, 'estimate', priced.estimate || jsonb_build_object(
+    'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at)));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Stores nothing. Costs a token for each shot.';
+comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Costs a token for each shot. With quote, the price of those that can start holds; otherwise it stores nothing.';
 
 -- supabase/schemas/30_predictions/80_realtime.sql
 

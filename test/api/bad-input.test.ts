@@ -118,8 +118,13 @@ describe("a body", () => {
   test.each<[path: string, json: object, details: Record<string, string>]>([
     [
       "/api/projects",
-      { title: 7, colour: "red" },
-      { title: "Must be text.", textPrompt: "Is required.", colour: "There is no such field. Leave it out." },
+      { title: 7, colour: "red", prompt: "A" },
+      {
+        title: "Must be text.",
+        textPrompt: "Is required.",
+        colour: "There is no such field. Leave it out.",
+        prompt: "There is no such field. Did you mean textPrompt?",
+      },
     ],
     [
       "/api/projects",

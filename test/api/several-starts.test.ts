@@ -40,7 +40,7 @@ test("without count → the answer has no predictions; count 0, 9 or 1.5 → 400
   }
 });
 
-test("a film → its estimate names what cannot start, a start of all is refused, one of the others starts them", async () => {
+test("a film → its estimate names what cannot start, a start of all is refused, a quote of the others starts them once", async () => {
   const filmId = await user.createFilm();
   const ready = await user.createProject({ filmId });
   const bare = await user.createProject({ filmId });
@@ -54,10 +54,18 @@ test("a film → its estimate names what cannot start, a start of all is refused
   const refused = await user.post(path, {});
   expect([refused.status, refused.error?.code]).toEqual([409, "frame_not_ready"]);
   expect(refused.error?.message).toContain("shot 2.");
-  const { predictions } = startedFilm.parse(dataOf(await user.post(path, { projectIds: [ready] }), 202));
+  const quotes = [];
+  for (const body of [{}, {}, { projectIds: [bare] }])
+    quotes.push(filmEstimate.parse(dataOf(await user.post(`${path}/estimate?quote=true`, body), 200)));
+  const [quote, late, none] = quotes.map(({ quoteId, atMostMicros }) => ({ quoteId, atMostMicros }));
+  expect([estimate.quoteId, none?.quoteId]).toEqual([null, null]);
+  const { predictions } = startedFilm.parse(dataOf(await user.post("/api/projects/generate/quote", quote), 202));
   expect(predictions.map((one) => [one.projectId, one.step, one.cost?.atMostMicros])).toEqual([
     [ready, "video", estimate.atMostMicros],
   ]);
+  expect((await user.post("/api/projects/generate/quote", late)).error?.code).toBe("precondition_failed");
+  const { predictions: others } = startedFilm.parse(dataOf(await user.post(path, { projectIds: [ready] }), 202));
+  expect(others).toEqual([]); // it lacks no video now
 });
 
 test("a step that there is not → 404", async () => {

@@ -89,7 +89,7 @@ async function inspect(...args: string[]): Promise<Record<string, unknown>> {
 
 test("the inspector's command line → the tools, whose schemas other clients can read too, and what a call answers", async () => {
   const { tools } = await inspect("--method", "tools/list", "--strict");
-  expect(tools).toHaveLength(19);
+  expect(tools).toHaveLength(23);
   const asked = ["--method", "tools/call", "--tool-name", "create_project", "--tool-arg", "title=Harbour"];
   const made = await inspect(...asked, "textPrompt=A harbour at dawn");
   expect(made.structuredContent).toMatchObject({ title: "Harbour", textPrompt: "A harbour at dawn" });

@@ -63,7 +63,7 @@ test("the packages that run with secrets in their reach → are these few", () =
     const names = Object.values(imports).map((target) => target.replace(/^npm:(@?[^@]+)@.*$/, "$1"));
     return [name, [...new Set(names)].toSorted().join(" ")];
   });
-  const api = "@supabase/postgrest-js @supabase/storage-js hono image-dimensions ipaddr.js jose zod zod-openapi";
+  const api = "@supabase/postgrest-js @supabase/storage-js hono image-dimensions ipaddr.js jose leven zod zod-openapi";
   expect(Object.fromEntries(used)).toEqual({
     api,
     "keyframe-mcp": `@modelcontextprotocol/server ${api}`,

@@ -4,7 +4,7 @@ import { fillBuckets } from "../support/api/buckets.ts";
 import { leftBehind, openDatabase } from "../support/api/database.ts";
 import { forgeToken } from "../support/api/tokens.ts";
 import { signUp } from "../support/api/user.ts";
-import { type Agent, clientToken, connectAgent, mcpUrl, newAgent, textOf } from "../support/mcp/agent.ts";
+import { clientToken, connectAgent, mcpUrl, newAgent, textOf } from "../support/mcp/agent.ts";
 
 // What tries to get past keyframe-mcp. Quotes themselves: test/db/costs/quotes.test.ts.
 
@@ -15,9 +15,11 @@ const allow = (may: string, id = APP) => sql`
   on conflict (client_id) do update set may = excluded.may`;
 let agent: Awaited<ReturnType<typeof newAgent>>;
 let projectId: string;
+let filmId: string;
 beforeAll(async () => {
   agent = await newAgent();
   projectId = await agent.user.createProject();
+  filmId = await agent.user.createFilm();
 });
 beforeEach(() => fillBuckets(sql, agent.user.id));
 afterAll(async () => {
@@ -90,7 +92,11 @@ test("a client that nobody has allowed, and one that may read → client_not_all
     ["create_project", { title: "Mine", textPrompt: "A" }],
     ["estimate_first_frame", { projectId }],
     ["start", { quoteId: crypto.randomUUID(), atMostMicros: 0 }],
-    ["select_take", { projectId, selected: { video: null } }],
+    ["select_take", { projectId, step: "video", predictionId: null }],
+    ["change_project", { projectId, title: "Mine" }],
+    ["change_film", { filmId, elementIds: [] }],
+    ["generate_film", { filmId, step: "first-frame" }],
+    ["share_film", { filmId }],
   ];
   for (const [name, args] of calls) expect(await client.refusal(name, { ...args })).toContain("client_not_allowed");
   await allow("read");
@@ -98,6 +104,12 @@ test("a client that nobody has allowed, and one that may read → client_not_all
   for (const [name, args] of calls.slice(1))
     expect(await client.refusal(name, { ...args })).toContain("client_not_allowed");
   expect(await leftBehind(sql, agent.user.id)).toEqual(before);
+  await allow("generate");
+  expect(await client.refusal("share_film", { filmId })).toContain("client_not_allowed");
+  await allow("manage");
+  const { token } = await client.ask("share_film", { filmId });
+  const shared = await fetch(`${inject("stack").url}/functions/v1/api/shared/${token}`);
+  expect(await shared.json()).toMatchObject({ success: true, data: { shots: [] } });
   await client.close();
 });
 
@@ -113,7 +125,12 @@ test("another user's projects, predictions and quotes → not_found, as for what
     ["wait", ids],
     ["cancel", { projectId, predictionId }],
     ["hide_take", { projectId, predictionId, hidden: true }],
-    ["select_take", { projectId, selected: { video: predictionId } }],
+    ["select_take", { projectId, step: "video", predictionId }],
+    ["change_project", { projectId, title: "Mine" }],
+    ["read_film", { filmId }],
+    ["change_film", { filmId, title: "Mine" }],
+    ["generate_film", { filmId, step: "video" }],
+    ["share_film", { filmId }],
     ["start", { quoteId: quote.quoteId, atMostMicros: quote.atMostMicros }],
   ];
   const unnamed = (text: string) => text.replace(/request [\w-]+/, "");
@@ -128,42 +145,146 @@ test("another user's projects, predictions and quotes → not_found, as for what
   await other.close();
 });
 
+/** An agent that knows ids and texts from before, and of this call only what the refusal says. */
+function correct(args: Record<string, unknown>, refusal: string, known: Record<string, unknown>) {
+  const corrected = { ...args };
+  const [, ...lines] = refusal.split("\n");
+  for (const line of lines) {
+    const [, field = "", sentence = ""] = /^(\w+): (.*)$/.exec(line) ?? [];
+    const [, meant] = /Did you mean (\w+)\?/.exec(sentence) ?? [];
+    const [, one] = /^Must have at least one of (\w+)/.exec(sentence) ?? [];
+    if (meant !== undefined) corrected[meant] = args[field];
+    else if (one !== undefined) corrected[one] = known[one];
+    else if (field in known && !sentence.includes("Leave it out")) corrected[field] = known[field];
+    if (meant !== undefined || corrected[field] === args[field]) delete corrected[field];
+  }
+  if (refusal.includes("list_models")) corrected.model = known.model;
+  if (refusal.includes("write a space after the @")) corrected.prompt = String(args.prompt).replace("@", "@ ");
+  return corrected;
+}
+
+/** What of HTTP an agent cannot use. */
+const HTTP = /\/api\b|\b(GET|POST|PATCH|HTTP|ETag|If-Match|Retry-After|Idempotency-Key)\b|quote=true|\bdetails\b/;
+
 describe("arguments", () => {
-  const id = crypto.randomUUID();
   const shot = { title: "A", textPrompt: "A" };
-  const refused: [name: string, what: string, args: Record<string, unknown>, sentence: string][] = [
-    ["create_project", "no prompt", { title: "A" }, "textPrompt: Is required."],
+  const own = () => ({ projectId });
+  const wrong: [name: string, what: string, args: () => Record<string, unknown>, sentences: string[]][] = [
+    ["create_project", "no prompt", () => ({ title: "A" }), ["textPrompt: Is required."]],
+    ["create_project", "nothing", () => ({}), ["title: Is required.", "textPrompt: Is required."]],
+    [
+      "create_project",
+      "prompt",
+      () => ({ title: "A", prompt: "A" }),
+      ["prompt: There is no such field. Did you mean textPrompt?"],
+    ],
     [
       "create_project",
       "a long prompt",
-      { ...shot, textPrompt: "x".repeat(4001) },
-      "textPrompt: Must have at most 4000",
+      () => ({ ...shot, textPrompt: "x".repeat(4001) }),
+      ["textPrompt: Must have at most 4000"],
     ],
-    ["create_project", "another field", { ...shot, owner: "me" }, "owner: There is no such field. Leave it out."],
-    ["create_project", "names of JavaScript", { ...shot, ["__proto__"]: { a: 1 }, constructor: 1 }, "constructor:"],
-    ["read_project", "nothing", {}, "projectId: Is required."],
-    ["read_project", "a path", { projectId: "../films" }, "projectId: Must be a UUID."],
-    ["read_project", "a list", { projectId: ["a"] }, "projectId: Must be text."],
-    ["list_projects", "a large page", { limit: 1000 }, "limit: Must be a whole number from 1 to 100."],
-    ["list_projects", "an operator", { limit: { $gt: 0 } }, "limit: "],
-    ["select_take", "a title", { projectId: id, selected: {}, title: "Mine" }, "title: There is no such field."],
-    ["list_takes", "what it fixes", { projectId: id, status: "failed" }, "status: There is no such field."],
-    ["wait", "no step", { projectId: id, predictionId: id, step: "film" }, "step: Must be first-frame,"],
+    ["create_project", "an owner", () => ({ ...shot, owner: "me" }), ["owner: There is no such field. Leave it out."]],
+    [
+      "create_project",
+      "names of JavaScript",
+      () => ({ ...shot, ["__proto__"]: { a: 1 }, constructor: 1 }),
+      ["constructor:"],
+    ],
+    ["read_project", "nothing", () => ({}), ["projectId: Is required."]],
+    ["read_project", "project_id", () => ({ project_id: projectId }), ["Did you mean projectId?"]],
+    ["read_project", "a path", () => ({ projectId: "../films" }), ["projectId: Must be a UUID."]],
+    ["read_project", "a list", () => ({ projectId: ["a"] }), ["projectId: Must be text."]],
+    ["read_film", "the place zero", () => ({ filmId, from: 0 }), ["from: Must be at least 1."]],
+    ["list_projects", "a large page", () => ({ limit: 1000 }), ["limit: Must be a whole number from 1 to 100."]],
+    ["list_projects", "an operator", () => ({ limit: { $gt: 0 } }), ["limit: "]],
+    ["change_project", "nothing", () => ({}), ["projectId: Is required.", "at least one of title"]],
+    [
+      "change_film",
+      "shots",
+      () => ({ filmId, shots: [], titel: "B" }),
+      ["shots: There is no such field.", "Did you mean title?"],
+    ],
+    ["select_take", "nothing", () => ({}), ["projectId: Is", "step: Must be one of", "predictionId: Is"]],
+    [
+      "select_take",
+      "an object",
+      () => ({ ...own(), selected: { "first-frame": null } }),
+      ["selected: There is no", "predictionId: Is"],
+    ],
+    [
+      "hide_take",
+      "an id",
+      () => ({ ...own(), prediction: known.predictionId }),
+      ["Did you mean predictionId?", "hidden: Is required."],
+    ],
+    ["list_takes", "what it fixes", () => ({ ...own(), status: "failed" }), ["status: There is no such field."]],
+    [
+      "wait",
+      "another step",
+      () => ({ ...own(), predictionId: known.predictionId, step: "film" }),
+      ["step: Must be one of first-frame,"],
+    ],
     [
       "estimate_first_frame",
       "a length",
-      { projectId: id, durationSeconds: 5 },
-      "durationSeconds: This step does not have",
+      () => ({ ...own(), durationSeconds: 5 }),
+      ["durationSeconds: This step does not have"],
     ],
-    ["estimate_first_frame", "what it fixes", { projectId: id, quote: "false" }, "quote: There is no such field."],
-    ["start", "a price below zero", { quoteId: id, atMostMicros: -1 }, "atMostMicros: Must be at least 0."],
-    ["start", "50 kB of an id", { quoteId: "x".repeat(50_000), atMostMicros: 1 }, "quoteId: Must be a UUID."],
+    ["estimate_first_frame", "what it fixes", () => ({ ...own(), quote: "false" }), ["quote: There is no such field."]],
+    [
+      "estimate_first_frame",
+      "seconds",
+      () => ({ ...own(), number: 2, promt: "A" }),
+      ["number: There is no", "Did you mean prompt?"],
+    ],
+    [
+      "estimate_first_frame",
+      "another model",
+      () => ({ ...own(), model: "a/b" }),
+      ["There is no such model", "list_models lists them."],
+    ],
+    [
+      "estimate_first_frame",
+      "nobody's name",
+      () => ({ ...own(), prompt: "@Mara waits" }),
+      ["@ at character 1", "names no element of this start"],
+    ],
+    ["generate_film", "no step", () => ({ filmId: "Pier" }), ["filmId: Must be a UUID.", "step: Must be one of"]],
+    [
+      "start",
+      "a price",
+      () => ({ quote: known.quoteId, price: 1 }),
+      ["Did you mean quoteId?", "atMostMicros: Is required."],
+    ],
+    [
+      "start",
+      "a price below zero",
+      () => ({ quoteId: known.quoteId, atMostMicros: -1 }),
+      ["atMostMicros: Must be at least 0."],
+    ],
+    [
+      "start",
+      "50 kB of an id",
+      () => ({ quoteId: "x".repeat(50_000), atMostMicros: known.atMostMicros }),
+      ["quoteId: Must be a UUID."],
+    ],
   ];
-  test.each(refused)("%s with %s → a sentence that says what is wrong", async (name, _what, args, sentence) => {
-    const text = await agent.refusal(name, args);
-    expect(text).toContain(sentence);
-    expect(text).toContain("invalid_request");
-    expect(text.length).toBeLessThan(1000);
+  let known: Record<string, unknown>;
+  beforeAll(async () => {
+    const { predictionId } = await agent.user.finish(await agent.user.start("first-frame", { projectId }));
+    const { quoteId, atMostMicros, model } = await agent.ask("estimate_first_frame", { projectId });
+    known = { ...shot, ...{ projectId, filmId, predictionId, quoteId, atMostMicros, model } };
+    Object.assign(known, { step: "first-frame", hidden: false, limit: 5, from: 1 });
+  });
+  test.each(wrong)("%s with %s → sentences that lead to the right call", async (name, _what, give, sentences) => {
+    const args = give();
+    const refusal = await agent.refusal(name, args);
+    for (const sentence of sentences) expect(refusal).toContain(sentence);
+    expect(refusal).toMatch(/^\((invalid_request|unsupported_input), request /m);
+    expect(refusal).not.toMatch(HTTP);
+    expect(refusal.length).toBeLessThan(1000);
+    await agent.ask(name, correct(args, refusal, known));
   });
 
   test("too many bytes, no JSON, deep JSON, no tool of that name → refused, and the next call works", async () => {
@@ -239,10 +360,12 @@ test("a secret, a token or another user's address → in no answer and in no lin
 });
 
 test("both eras of the protocol → the same tools", async () => {
-  const list = async (client: Agent["client"]) => (await client.listTools()).tools.map(({ name }) => name);
-  const names = await list(agent.client);
-  expect(names).toHaveLength(19);
-  expect(JSON.stringify(await agent.client.listTools())).not.toContain('"type":['); // some clients read one type only
+  const { tools } = await agent.client.listTools();
+  const names = tools.map(({ name }) => name);
+  expect(names).toHaveLength(23);
+  const list = JSON.stringify([tools, agent.client.getInstructions()]);
+  expect(list).not.toContain('"type":['); // some clients read one type only
+  expect(list).not.toMatch(HTTP);
   const response = await post(message("tools/list"), { "mcp-protocol-version": "2025-06-18" });
   const [, data = ""] = /^data: (.*)$/m.exec(await response.text()) ?? [];
   expect(JSON.parse(data).result.tools.map(({ name }: { name: string }) => name)).toEqual(names);

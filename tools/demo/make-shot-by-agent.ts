@@ -7,6 +7,15 @@ import type { DemoOptions, Timed } from "./make-shot.ts";
 
 const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
 const text = z.object({ type: z.literal("text"), text: z.string() });
+const made = project.pick({ projectId: true });
+const quoted = estimate.pick({ quoteId: true, atMostMicros: true });
+const started = prediction.pick({ predictionId: true });
+/** Answers leave out what is null. */
+const waited = z.object({
+  status: prediction.shape.status,
+  cost: z.object({ amountMicros: z.number().optional() }),
+  error: z.object({ message: z.string() }).optional(),
+});
 const usage = z.object({ groups: z.array(z.object({ settledMicros: z.number() })) });
 
 const dollars = (micros: number) => `$${(micros / 1_000_000).toFixed(3)}`;
@@ -39,24 +48,25 @@ export async function makeShotByAgent(
   );
   const { projectId } = await timed(
     "project",
-    () => call(project, "create_project", { title: "Lighthouse", textPrompt: PROMPT }),
-    (made) => made.projectId,
+    () => call(made, "create_project", { title: "Lighthouse", textPrompt: PROMPT }),
+    (shot) => shot.projectId,
   );
-  let quoted = 0;
+  let price = 0;
   for (const step of ["first-frame", "last-frame", "video"] as const) {
     await timed(
       step,
       async () => {
         const priced = `estimate_${step.replace("-", "_")}`;
-        const { quoteId, atMostMicros } = await call(estimate, priced, { projectId });
-        const { predictionId } = await call(prediction, "start", { quoteId, atMostMicros });
+        const { quoteId, atMostMicros } = await call(quoted, priced, { projectId });
+        const { predictionId } = await call(started, "start", { quoteId, atMostMicros });
         const end = Date.now() + timeoutMs;
-        let ended = await call(prediction, "wait", { projectId, predictionId, step });
-        while (ended.completedAt === null && Date.now() < end)
-          ended = await call(prediction, "wait", { projectId, predictionId, step });
-        if (ended.output === null) throw new Error(`The ${step} is ${ended.status}: ${ended.error?.message ?? ""}`);
-        quoted += atMostMicros ?? 0;
-        return { atMostMicros, cost: ended.cost?.amountMicros };
+        let ended = await call(waited, "wait", { projectId, predictionId, step });
+        while (["queued", "starting", "processing"].includes(ended.status) && Date.now() < end)
+          ended = await call(waited, "wait", { projectId, predictionId, step });
+        if (ended.status !== "succeeded")
+          throw new Error(`The ${step} is ${ended.status}: ${ended.error?.message ?? ""}`);
+        price += atMostMicros ?? 0;
+        return { atMostMicros, cost: ended.cost.amountMicros };
       },
       ({ atMostMicros, cost }) => `quoted ${dollars(atMostMicros ?? 0)}, cost ${dollars(cost ?? 0)}`,
     );
@@ -66,7 +76,7 @@ export async function makeShotByAgent(
     async () => {
       const { groups } = await call(usage, "read_usage", { groupBy: "step" });
       const spent = groups.reduce((sum, { settledMicros }) => sum + settledMicros, 0);
-      if (spent !== quoted) throw new Error(`It cost ${dollars(spent)}, and ${dollars(quoted)} was quoted.`);
+      if (spent !== price) throw new Error(`It cost ${dollars(spent)}, and ${dollars(price)} was quoted.`);
       return spent;
     },
     (spent) => `${dollars(spent)}, as quoted`,

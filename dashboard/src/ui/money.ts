@@ -24,7 +24,7 @@ export function overBudgetWords({
   availableMicros,
   atMostMicros,
   balance,
-}: Omit<Estimate, "model" | "requestedModel" | "quoteId" | "quotedUntil">): string | null {
+}: Pick<Estimate, "atMostMicros" | "availableMicros" | "balance" | "withinBudget">): string | null {
   if (withinBudget) return null;
   if (balance !== null && (atMostMicros ?? 0) > balance.availableMicros)
     return `Your balance is ${dollars(balance.availableMicros)}. Add credit, or choose a cheaper model, resolution or length.`;

@@ -89,7 +89,7 @@ function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
   }
   if (repeated.size > 0) throw invalidFields([...repeated].map((path) => ({ path, message: "Must be given once." })));
   const parsed = schema.safeParse(Object.fromEntries(given), { error: issueSentence });
-  if (!parsed.success) throw invalidRequest(parsed.error);
+  if (!parsed.success) throw invalidRequest(parsed.error, schema);
   return parsed.data;
 }
 

@@ -45,7 +45,7 @@ export async function readJson<Output>(
     );
   }
   const parsed = schema.safeParse(value, { error: issueSentence });
-  if (!parsed.success) throw invalidRequest(parsed.error);
+  if (!parsed.success) throw invalidRequest(parsed.error, schema);
   return parsed.data;
 }
 

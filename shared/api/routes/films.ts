@@ -87,9 +87,10 @@ export const startFilm: Handler<"startFilm"> = async (call, { database, storage 
   return { data: { predictions }, headers: answerHeaders(answer) };
 };
 
-/** POST of the same path with /estimate → 200 with what the start would cost. Stores nothing. */
+/** POST of the same path with /estimate → 200 with what the start would cost. Stores nothing without quote=true. */
 export const estimateFilm: Handler<"estimateFilm"> = async (call, { database }) => {
-  const answer = await database.read("estimate_film", startOf(call), call.caller, estimateAnswer);
+  const args = { ...startOf(call), quote: call.query.quote === "true" };
+  const answer = await database.read("estimate_film", args, call.caller, estimateAnswer);
   return { data: answer.estimate, headers: answerHeaders(answer) };
 };
 

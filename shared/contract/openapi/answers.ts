@@ -85,12 +85,11 @@ const amountsOf = (micros: number) => ({
     availableMicros: 8_120_000,
     balance: null,
     withinBudget: true,
+    ...{ quoteId: null, quotedUntil: null },
   },
 });
-const estimateOf = (model: string, micros: number) => ({
-  ...{ model, requestedModel: null, ...amountsOf(micros) },
-  ...{ quoteId: null, quotedUntil: null },
-});
+const elements = [{ elementId: SAMPLE.elementId, name: SAMPLE_ELEMENT.name }];
+const estimateOf = (model: string, micros: number) => ({ model, requestedModel: null, elements, ...amountsOf(micros) });
 const held = { amountMicros: null, atMostMicros: 39_000, currency: "USD", state: "held" };
 const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null, cost: held };
 const queued = <Prediction extends object>(prediction: Prediction) => ({
@@ -154,7 +153,7 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   deleteElement: SAMPLE_ELEMENT,
   startFilm: { predictions: [queued(video)] },
   estimateFilm: {
-    shots: [{ projectId, model: video.model, estimateMicros: 450_000, atMostMicros: 450_000, error: null }],
+    shots: [{ projectId, model: video.model, estimateMicros: 450_000, atMostMicros: 450_000, elements, error: null }],
     ...amountsOf(450_000),
   },
   shareFilm: { ...SAMPLE_SHARE, token: SAMPLE.shareToken },

@@ -12,6 +12,7 @@ import {
   startedFilm,
   startFilmBody,
 } from "../films.ts";
+import { estimateQuery } from "../costs.ts";
 import { SAMPLE } from "../samples.ts";
 import { OVER_BUDGET } from "./generation.ts";
 import type { Operation } from "./operation.ts";
@@ -103,11 +104,13 @@ export const filmOperations = {
     at: "/films/:filmId/generate/:step/estimate",
     summary: "Estimate the cost of what the shots of a film lack",
     description:
-      "Send the body of the start. `shots` has each shot that it would start, with `error` if it cannot; the amounts are of the others together. Nothing is stored, started or charged; each shot counts as a read.",
+      "Send the body of the start. `shots` has each shot that it would start, with `error` if it cannot; the amounts are of the others together. Nothing is stored, started or charged; each shot counts as a read.\n\n" +
+      "With `quote=true` it holds the price of those that can start for ten minutes, as the estimate of one start does: start them by `POST /api/projects/generate/quote`, all or none. `quoteId` is null if none can.",
+    query: estimateQuery,
     changesNothing: true,
     status: 200,
     answer: filmEstimate,
-    errors: ["not_found"],
+    errors: ["not_found", ...OVER_BUDGET],
   },
   deleteFilm: {
     ...one,

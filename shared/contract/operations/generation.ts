@@ -214,8 +214,8 @@ export const generationOperations = {
     at: "/projects/generate/quote",
     summary: "Start what was quoted, at its price",
     description:
-      "Starts exactly what the estimate was for, or nothing. The quote is for the user and the app (OAuth client) that asked for it, for ten minutes, and for one start: when you repeat the request, within a day, the answer is the same prediction and nothing is charged again.\n\n" +
-      "`not_found` means that there is no such quote, or that it has expired; `precondition_failed` that the price, the model, the project's prompt or its frames have changed since. Estimate again. `idempotency_mismatch` means that another request of yours used the key `quote:` with this quoteId. Every error of a start can come too, such as `budget_exceeded` when something else was started meanwhile.",
+      "Starts exactly what the estimate was for, or nothing; with the quote of a film, all its shots, and `predictions` has them. The quote is for the user and the app (OAuth client) that asked for it, for ten minutes, and for one start: when you repeat the request, within a day, the answer is the same prediction and nothing is charged again.\n\n" +
+      "`not_found` means that there is no such quote, or that it has expired; `precondition_failed` that the price, the model, the prompt, the elements, the frames or what a film lacks have changed since. Estimate again. `idempotency_mismatch` means that another request of yours used the key `quote:` with this quoteId. Every error of a start can come too, such as `budget_exceeded` when something else was started meanwhile.",
     happensOnce: true,
     body: startQuoteBody,
     errors: [

@@ -1,31 +1,25 @@
-import { z } from "zod";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
-import { type ApiError, type Envelope, failed } from "../../../shared/http/errors.ts";
-import { invalidRequest, issueSentence } from "../../../shared/api/errors.ts";
+import type { Envelope } from "../../../shared/http/errors.ts";
 
 /** What a call came with, and how long it may be held. */
-export type From = { authorization: string; requestId: string; signal: AbortSignal; prefer?: string };
+export type From = { authorization: string; requestId: string; signal: AbortSignal; headers?: Record<string, string> };
 export type Outcome = Envelope<unknown> & { retryAfter: string | null };
 
-/** Calls an operation with the arguments of a tool, as the caller. */
+/** Calls an operation with arguments that were checked, as the caller. */
 export type CallOperation = (id: OperationId, args: Record<string, unknown>, from: From) => Promise<Outcome>;
 
 /** Asks the API in this process: it verifies the token, validates the arguments and answers a tool as it answers an app. */
 export function createCallOperation(api: (request: Request) => Response | Promise<Response>): CallOperation {
-  return async (id, args, { authorization, requestId, signal, prefer }) => {
+  return async (id, args, { authorization, requestId, signal, headers: others }) => {
     const operation: Operation = OPERATIONS[id];
-    const { path = z.object({}), query, body, method } = operation;
-    const named = path.safeParse(Object.fromEntries(Object.keys(path.shape).map((name) => [name, args[name]])), {
-      error: issueSentence,
-    });
-    if (!named.success) return refused(invalidRequest(named.error), requestId);
+    const { path, query, body, method } = operation;
     const isQuery = (name: string) => name in (query?.shape ?? {});
-    const rest = Object.entries(args).filter(([name, value]) => !(name in path.shape) && value !== undefined);
+    const rest = Object.entries(args).filter(([name, value]) => !(name in (path?.shape ?? {})) && value !== undefined);
     const asked = rest.filter(([name]) => isQuery(name)).map(([name, value]) => [name, asText(value)]);
     const sent = Object.fromEntries(rest.filter(([name]) => !isQuery(name)));
-    const at = operation.at.replaceAll(/:(\w+)/g, (_, name: string) => String(named.data[name]));
-    const headers = { authorization, "x-request-id": requestId, ...(prefer === undefined ? {} : { prefer }) };
+    const at = operation.at.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(args[name])));
+    const headers = { ...others, authorization, "x-request-id": requestId };
     const url = `http://api/api${at}?${new URLSearchParams(asked)}`;
     const response = await api(
       body === undefined
@@ -40,10 +34,5 @@ export function createCallOperation(api: (request: Request) => Response | Promis
   };
 }
 
-const asText = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
-
-/** A refusal before the API is asked. */
-export const refused = ({ code, message, extra: { details } }: ApiError, requestId: string): Outcome => ({
-  ...failed({ code, message, ...(details ? { details } : {}), requestId }),
-  retryAfter: null,
-});
+/** As a query has it. */
+export const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));

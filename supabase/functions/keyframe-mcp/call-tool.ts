@@ -1,10 +1,11 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { OperationId } from "../../../shared/contract/operations/index.ts";
-import { invalidFields } from "../../../shared/api/errors.ts";
-import { type CallOperation, type From, type Outcome, refused } from "./call-operation.ts";
+import type { CallOperation, From, Outcome } from "./call-operation.ts";
+import { problemsOf } from "./check-arguments.ts";
 import type { PictureSpace } from "./picture-space.ts";
 import { type createReadPictures, outputsOf } from "./pictures.ts";
 import { refuse, succeed } from "./results.ts";
+import { shorten } from "./shorten.ts";
 import { fieldsOf, TOOLS } from "./tools.ts";
 
 type Deps = {
@@ -21,11 +22,9 @@ const WAIT_MS = 25_000;
 const LOOK_MS = 5_000;
 /** The least time between two looks, where the API does not hold them. */
 const PAUSE_MS = 1_000;
-/** Of an answer with many files the first ones are named; all are in its data. */
-const MAX_LINKS = 8;
+/** Of an answer with many files the first ones have links; wait has that of any other. */
+const MAX_LINKS = 4;
 
-const NO_FIELD = "There is no such field. Leave it out.";
-const NO_STEP = "Must be first-frame, last-frame or video.";
 const READS: Record<string, OperationId> = {
   "first-frame": "readFirstFrame",
   "last-frame": "readLastFrame",
@@ -43,32 +42,32 @@ export async function callTool(
 ): Promise<CallToolResult | undefined> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
   if (tool === undefined) return undefined;
-  const { of, fixed, waits, shows } = tool;
-  const unknown = Object.keys(args).filter((field) => !fieldsOf(tool).includes(field));
-  const outcome =
-    unknown.length > 0
-      ? refused(invalidFields(unknown.map((path) => ({ path: path.slice(0, 100), message: NO_FIELD }))), from.requestId)
-      : waits
-        ? await wait(args, from, notify, deps)
-        : await deps.callOperation(of, { ...args, ...fixed }, from);
+  const { of, fixed, waits, shows, toArguments } = tool;
+  const details = problemsOf(tool, args);
+  if (details.length > 0) {
+    const message = `Correct these arguments and call ${name} again. It takes ${fieldsOf(tool).join(", ")}.`;
+    return refuse({ code: "invalid_request", message, details, requestId: from.requestId }, null);
+  }
+  const { updatedAt } = args;
+  const version = typeof updatedAt === "string" ? { headers: { "if-match": `"${updatedAt}"` } } : {};
+  const outcome = waits
+    ? await wait(args, from, notify, deps)
+    : await deps.callOperation(of, { ...(toArguments?.(args) ?? args), ...fixed }, { ...from, ...version });
   if (!outcome.success) return refuse(outcome.error, outcome.retryAfter);
   const files = shows ? outputsOf(outcome.data).slice(0, MAX_LINKS) : [];
   const pictures = await deps.readPictures(files, from.authorization, from.signal, space);
-  const { status, completedAt } = Object(outcome.data);
-  const more = waits && completedAt === null ? [`It is ${status}. Call wait again with the same arguments.`] : [];
-  return succeed(outcome.data, files, pictures, more);
+  return succeed(shorten(of, outcome.data, args), files, pictures);
 }
 
 /** Reads a prediction until it has ended or the time is over. */
 async function wait(args: Record<string, unknown>, from: From, notify: Notify, deps: Deps): Promise<Outcome> {
   const { step, ...which } = args;
-  const of = READS[String(step)];
-  if (of === undefined) return refused(invalidFields([{ path: "step", message: NO_STEP }]), from.requestId);
+  const of = READS[String(step)] ?? "readVideo"; // it was checked
   const began = deps.elapsed();
   for (;;) {
     const lookedAt = deps.elapsed();
     const holdMs = Math.min(LOOK_MS, WAIT_MS - (lookedAt - began));
-    const held = { ...from, prefer: `wait=${Math.max(0, Math.floor(holdMs / 1000))}` };
+    const held = { ...from, headers: { prefer: `wait=${Math.max(0, Math.floor(holdMs / 1000))}` } };
     const outcome = await deps.callOperation(of, which, held);
     const passed = deps.elapsed() - began;
     if (!outcome.success || Object(outcome.data).completedAt !== null || passed >= WAIT_MS || from.signal.aborted)

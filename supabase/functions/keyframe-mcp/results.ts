@@ -1,14 +1,14 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { EnvelopeError } from "../../../shared/http/errors.ts";
 import type { Picture, Shown } from "./pictures.ts";
-import { inTools } from "./tools.ts";
+import { inTools } from "./list-tools.ts";
 
 /** The data as JSON, for programs and as text; then links to the files, and the pictures. */
-export function succeed(data: unknown, files: Shown[], pictures: Picture[], more: string[] = []): CallToolResult {
+export function succeed(data: Record<string, unknown>, files: Shown[], pictures: Picture[]): CallToolResult {
   return {
-    structuredContent: data as Record<string, unknown>, // an answer of the contract is an object
+    structuredContent: data,
     content: [
-      ...[JSON.stringify(data), ...more].map((text) => ({ type: "text" as const, text })),
+      { type: "text", text: JSON.stringify(data) },
       ...files.map(({ name, output: { url, contentType, bytes } }) => ({
         ...{ type: "resource_link" as const, uri: url, name },
         ...{ mimeType: contentType, size: bytes },
@@ -22,7 +22,7 @@ export function succeed(data: unknown, files: Shown[], pictures: Picture[], more
 export function refuse(error: EnvelopeError, retryAfter: string | null) {
   const { code, message, details = [], budget, requestId } = error;
   const figures = budget ?? error.balance;
-  const fields = details.map(({ path, message: wrong }) => `${path || "arguments"}: ${wrong}`);
+  const fields = details.map(({ path, message: wrong }) => `${path || "arguments"}: ${inTools(wrong)}`);
   const limit = figures?.limitMicros === undefined ? "" : ` of ${dollars(figures.limitMicros)}`;
   // Of the service's budget nothing is said but when it begins anew.
   const left =
@@ -35,4 +35,4 @@ export function refuse(error: EnvelopeError, retryAfter: string | null) {
   return { isError: true, content: [{ type: "text" as const, text }] } satisfies CallToolResult;
 }
 
-const dollars = (micros: unknown) => `$${(Number(micros) / 1_000_000).toFixed(4)}`;
+export const dollars = (micros: unknown): string => `$${(Number(micros) / 1_000_000).toFixed(4)}`;

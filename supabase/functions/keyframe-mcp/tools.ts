@@ -1,157 +1,181 @@
 import { z } from "zod";
-import { step } from "../../../shared/contract/fields.ts";
+import { id, step, time } from "../../../shared/contract/fields.ts";
+import { changeFilmBody, filmPath } from "../../../shared/contract/films.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
-import { cancelPredictionBody, prediction } from "../../../shared/contract/predictions.ts";
+import { cancelPredictionBody, predictionPath } from "../../../shared/contract/predictions.ts";
+import { projectPath } from "../../../shared/contract/projects.ts";
 
-/** One operation of the API as a tool. Its input, its answer and, where nothing is said here, its words are the contract's. */
-type Tool = {
+/** One operation of the API as a tool. Its fields and, where nothing is said here, its title are the contract's. */
+export type Tool = {
   of: OperationId;
+  says: string;
+  title?: string;
   /** Fields of every call, which the agent does not give. */
   fixed?: Record<string, string>;
-  /** The fields that the agent gives; by default all. */
+  /** The fields that the agent gives; by default all but those in NOT_FOR_AGENTS. */
   only?: string[];
-  title?: string;
-  says?: string;
-  /** The answer shows pictures, not only their URLs. */
+  /** Other fields than those of the operation. */
+  input?: z.ZodObject;
+  /** The arguments of the operation; by default what the agent gave. */
+  toArguments?: (given: Record<string, unknown>) => Record<string, unknown>;
+  /** The answer shows pictures, and links to the files. */
   shows?: true;
   /** A repeated call has the same effect as the first. */
   repeats?: true;
+  /** It replaces what a user wrote. */
+  overwrites?: true;
+  /** People without an account can see the effect, or it costs money. */
+  reachesOut?: true;
   /** It is read again until the prediction ends. */
   waits?: true;
 };
+
+/** Another name of a field; for repeating an input word by word; an answer too long for an agent; select_take has it. */
+const NOT_FOR_AGENTS = ["referenceImagePath", "elements", "continuesPredictionId", "include", "selected"];
 
 const priced = (name: string, of: OperationId): Tool => ({
   of,
   fixed: { quote: "true" },
   title: `Price of ${name}`,
-  says: `What ${name} costs, in millionths of a dollar, and a quoteId that holds this price for ten minutes. Show the price to the user, then call start with both. Nothing is started or charged here, and what start would refuse is refused here.`,
+  says: `What ${name} costs, the elements that it will use, and a quoteId that holds the price for ten minutes. Nothing is started or charged: tell the user, then call start. What start would refuse is refused here.`,
 });
 
-/** In the order in which a shot is made. Tools that delete are left out. */
+/** In the order in which a film is made. Tools that delete are left out. */
 export const TOOLS: Record<string, Tool> = {
-  list_models: { of: "listModels" },
+  list_models: {
+    of: "listModels",
+    input: z.strictObject({
+      step: step.optional().meta({ description: "Only models of this step." }),
+      model: z.string().optional().meta({ description: "All about this one." }),
+    }),
+    toArguments: () => ({}),
+    says: "The models of each step, what they take and their prices. With model: all about one, such as its ratios and what its controls need or exclude.",
+  },
   list_elements: {
     of: "listElements",
-    says: "The characters, places, props and styles that shots have in common, newest first: give their elementIds to create_film, create_project or an estimate. Look here before you create one. Pass nextCursor as cursor for the next page.",
+    says: "The characters, places, props and styles that shots have in common, newest first. Look here before you create one. Give their elementIds to create_film, create_project or an estimate.",
   },
   create_element: {
     of: "createElement",
     says: "Saves a character, a place, a prop or a style with a text that says what it looks like. Give its elementId to create_film, create_project or an estimate, in elementIds: it is used there, and @name in a prompt works there only. Users upload its images in the app.",
   },
-  list_films: { of: "listFilms" },
-  read_film: { of: "readFilm" },
-  create_film: { of: "createFilm" },
-  list_projects: { of: "listProjects" },
-  read_project: { of: "readProject", shows: true },
-  create_project: { of: "createProject", title: "Create a project, which is one shot" },
+  list_films: { of: "listFilms", says: "With the number of their shots." },
+  read_film: {
+    of: "readFilm",
+    input: filmPath.extend({
+      from: z.int().min(1).optional().meta({ description: "The place of the first shot to read. Default: 1." }),
+    }),
+    toArguments: ({ filmId }) => ({ filmId }),
+    says: "The shots in order, 20 at a time: the take that each step shows and, if it is another, the latest prediction. Long prompts are cut: read_project has all of a shot, wait all of a prediction.",
+  },
+  create_film: {
+    of: "createFilm",
+    says: "Saves a film without shots. create_project with its filmId adds one. Nothing is charged.",
+  },
+  change_film: {
+    of: "changeFilm",
+    input: filmPath.extend({
+      ...changeFilmBody.shape,
+      updatedAt: time.optional().meta({ description: "As you read it: refused if the film has changed since." }),
+    }),
+    toArguments: ({ updatedAt: _, ...given }) => given,
+    title: "Change a film: texts, cast, order of its shots",
+    says: "Fields that you leave out keep their value. read_film first, and give its updatedAt: projectIds and elementIds are complete lists.",
+    overwrites: true,
+  },
+  list_projects: { of: "listProjects", says: "The shots of all films and those of none. Long prompts are cut." },
+  read_project: {
+    of: "readProject",
+    says: "A shot with the take that each step shows and, if it is another, the latest prediction. Shows the pictures.",
+    shows: true,
+  },
+  create_project: {
+    of: "createProject",
+    only: ["title", "textPrompt", "description", "filmId", "elementIds", "aspectRatio"],
+    title: "Create a project, which is one shot",
+    says: "Saves a title and the prompt of the scene; with filmId, as the last shot of that film. change_project plans how its steps are made. Nothing is started or charged.",
+  },
+  change_project: {
+    of: "changeProject",
+    title: "Change a project: texts, ratio, elements, film, plan",
+    says: "Fields that you leave out keep their value. Takes keep what they were made with: start the step again for another.",
+    overwrites: true,
+  },
   estimate_first_frame: priced("a first frame", "estimateFirstFrame"),
   estimate_last_frame: priced("a last frame", "estimateLastFrame"),
   estimate_video: priced("a video between the frames", "estimateVideo"),
-  start: { of: "startQuote", repeats: true },
+  generate_film: {
+    of: "estimateFilm",
+    fixed: { quote: "true" },
+    only: ["filmId", "step", "projectIds", "outdated", "model", "resolution", "durationSeconds", "audio"],
+    title: "Generate a step for all shots of a film that lack it: the price",
+    says: "What each of these shots costs, or why it cannot start, and one quoteId for all that can. Nothing is started or charged: tell the user, then call start, which starts them all or none. At most 60 shots at once. outdated true: also shots whose take is outdated.",
+  },
+  start: {
+    of: "startQuote",
+    says: "Starts exactly what an estimate or generate_film answered, or nothing. The only tool that spends money: ask the user first. Sent again, it answers the same and charges nothing.",
+    repeats: true,
+    reachesOut: true,
+  },
   wait: {
     of: "readVideo",
-    title: "Wait for the end of a prediction",
-    says: "Returns the prediction when it has ended, with its picture or a link to its video, and what it cost; after 25 seconds as it is then. While its status is queued, starting or processing, call it again with the same arguments: waiting costs nothing.",
+    input: cancelPredictionBody.extend({ step }),
+    title: "Wait for the end of a prediction, or read all about one",
+    says: "Answers when it has ended, with its input, its cost and its picture or a link to its video; after 25 seconds as it is then. While its status is queued, starting or processing, call it again with the same arguments: waiting costs nothing.",
     shows: true,
     waits: true,
   },
-  cancel: { of: "cancelPrediction", repeats: true },
+  cancel: { of: "cancelPrediction", says: "The provider may charge for the time until then.", repeats: true },
   list_takes: {
     of: "listPredictions",
     fixed: { status: "succeeded" },
     title: "List the takes of a project, newest first",
-    says: "The frames and videos that succeeded, with what each cost; the first pictures are shown, to compare them. Pass nextCursor as cursor for the next page.",
+    says: "The frames and videos that succeeded, with what each cost. The first four are shown, to compare them: wait shows any other.",
     shows: true,
   },
   select_take: {
     of: "changeProject",
-    only: ["projectId", "selected"],
+    input: projectPath.extend({
+      step,
+      predictionId: id.nullable().meta({ description: "One of list_takes. Null: the latest that succeeded." }),
+    }),
+    toArguments: ({ projectId, step: name, predictionId }) => ({
+      projectId,
+      selected: { [String(name)]: predictionId },
+    }),
     title: "Select the take of a step",
-    says: "The selected take stands for its step: the next last frame and video are made from the selected frames. Null: the latest that succeeded.",
+    says: "The selected take stands for its step: the next last frame and video are made from the selected frames.",
   },
-  hide_take: { of: "changePrediction", title: "Hide a take, or show it again" },
-  read_usage: { of: "readUsage" },
+  hide_take: {
+    of: "changePrediction",
+    input: predictionPath.extend({ hidden: z.boolean().meta({ description: "False: shows it again." }) }),
+    title: "Hide a take, or show it again",
+    says: "Lists leave a hidden take out, and its step shows another one unless this one is selected.",
+  },
+  share_film: {
+    of: "shareFilm",
+    title: "Share a film by a link",
+    says: "Everybody who has the token can watch the film, as it is at that moment. Ask the user first. The app opens it: Keyframe's own page at #/shared/<token>. Users end a link in the app.",
+    reachesOut: true,
+  },
+  read_usage: { of: "readUsage", says: "By day, model, step or project, and what is left of the budgets and balance." },
 };
 
-const shapeOf = (schema: z.ZodType | "image" | undefined) => (schema instanceof z.ZodObject ? schema.shape : {});
+const objects = (schemas: unknown[]) => schemas.filter((one) => one instanceof z.ZodObject);
 
-/** The arguments: the fields of path, query and body together, of which no two have one name. */
-function inputOf({ of, fixed = {}, only, waits }: Tool): z.ZodObject {
+/** Path, query and body of the operation, or what the tool has instead. No two have a field of the same name. */
+export function partsOf({ of, input }: Tool): z.ZodObject[] {
   const { path, query, body }: Operation = OPERATIONS[of];
-  if (waits) return cancelPredictionBody.extend({ step });
-  const shape = { ...shapeOf(path), ...shapeOf(query), ...shapeOf(body) };
-  const given = Object.entries(shape).filter(([name]) => !(name in fixed) && (only?.includes(name) ?? true));
-  return z.strictObject(Object.fromEntries(given));
+  return objects(input ? [input] : [path, query, body]);
+}
+
+export function inputOf(tool: Tool): z.ZodObject {
+  const { fixed = {}, only, input } = tool;
+  const fields = partsOf(tool).flatMap(({ shape }) => Object.entries(shape));
+  const isGiven = (name: string) => input !== undefined || (only?.includes(name) ?? !NOT_FOR_AGENTS.includes(name));
+  return z.strictObject(Object.fromEntries(fields.filter(([name]) => !(name in fixed) && isGiven(name))));
 }
 
 /** The names of a tool's arguments. */
 export const fieldsOf = (tool: Tool): string[] => Object.keys(inputOf(tool).shape);
-
-type JsonSchema = Record<string, unknown> & { type: "object" };
-
-/** What an agent reads of an answer needs no bounds, and may get fields. */
-const BOUNDS = ["pattern", "minLength", "maxLength", "minimum", "maximum", "additionalProperties"] as const;
-
-function toJson(schema: z.ZodType, io: "input" | "output"): JsonSchema {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, {
-    io,
-    override: ({ zodSchema, jsonSchema }) => {
-      const { override } = Object(z.globalRegistry.get(zodSchema)); // as zod-openapi applies it
-      if (typeof override === "function") override({ jsonSchema });
-      if (typeof jsonSchema.description === "string") jsonSchema.description = inTools(jsonSchema.description);
-      delete jsonSchema.examples;
-      if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
-      if (io === "output")
-        for (const bound of BOUNDS) if (Object(jsonSchema[bound]) !== jsonSchema[bound]) delete jsonSchema[bound];
-      // A field of another step.
-      const fields = Object.entries(jsonSchema.properties ?? {});
-      for (const [name, field] of fields) if (Object(field).type === "null") delete jsonSchema.properties?.[name];
-    },
-  });
-  // Some clients read one type only, and Zod makes a list of types at the end.
-  const split = JSON.stringify(json, (_name, part) => {
-    if (!Array.isArray(part?.type)) return part;
-    const { type, ...rest } = part;
-    return { ...rest, anyOf: type.map((one: string) => ({ type: one })) };
-  });
-  return { ...JSON.parse(split), type: "object" };
-}
-
-/** A sentence of the API with the names of tools in place of its paths. */
-export const inTools = (sentence: string): string =>
-  sentence.replaceAll(/`?(GET|POST|PATCH) \/api(\/[\w:/-]*\w)`?/g, (found, method, at) => {
-    const tool = Object.entries(TOOLS).find(
-      ([, { of }]) => OPERATIONS[of].method === method && OPERATIONS[of].at === at,
-    );
-    return tool?.[0] ?? found;
-  });
-
-/** As tools/list answers it. */
-function describe(name: string, tool: Tool) {
-  const { method, summary, description, answer, changesNothing }: Operation = OPERATIONS[tool.of];
-  const [about = ""] = description.split("\n\n");
-  const title = tool.title ?? summary;
-  return {
-    name,
-    title,
-    description: tool.says ?? inTools(about),
-    inputSchema: toJson(inputOf(tool), "input"),
-    outputSchema: toJson(tool.waits ? prediction : answer, "output"),
-    annotations: {
-      title,
-      // A quote is stored, but it changes nothing that the user has.
-      readOnlyHint: method === "GET" || changesNothing === true,
-      destructiveHint: false,
-      idempotentHint: method !== "POST" || changesNothing === true || tool.repeats === true,
-      openWorldHint: tool.of === "startQuote",
-    },
-  };
-}
-
-let described: ReturnType<typeof describe>[] | undefined;
-/** Made at the first list: a call needs none of it. */
-export function listTools(): ReturnType<typeof describe>[] {
-  described ??= Object.entries(TOOLS).map(([name, tool]) => describe(name, tool));
-  return described;
-}

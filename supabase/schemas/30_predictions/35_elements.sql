@@ -107,12 +107,15 @@ begin
     perform keyframe_private.require_elements(ids, project.owner_id);
   end if;
   asked := asked - array['elements', 'elementIds'];
-  if is_asked and ids = '{}' or ids || film_ids = '{}' then
-    return asked; -- an @ means nothing here
+  if is_asked and ids = '{}' or ids || film_ids = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
+    return asked; -- an @ means nothing here, or there is none
   end if;
 
   perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
   named := keyframe_private.read_mentions(asked ->> 'prompt', ids || film_ids, project.owner_id);
+  if ids || film_ids = '{}' then
+    return asked; -- none of its @ names an element
+  end if;
   if is_asked or project.element_ids is not null or named.ids = '{}' then
     ids := ids || named.ids;
   else
@@ -146,6 +149,14 @@ begin
   return asked;
 end $$;
 comment on function keyframe_private.use_elements is 'What a request asks for, as read_input returned it, with its elements in prompt and references, and a record of each.';
+
+create function keyframe_private.element_names(input jsonb)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return (select coalesce(jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'name', e -> 'name') order by place), '[]')
+    from jsonb_array_elements(input -> 'elements') with ordinality r (e, place));
+end $$;
+comment on function keyframe_private.element_names is 'The elements of a complete input, by id and name.';
 
 -- A film can have 1,500 takes of 20 elements: each is looked up by its key (`offset 0`), and compared only if its version has moved.
 create function keyframe_private.changed_elements(prediction keyframe.predictions)

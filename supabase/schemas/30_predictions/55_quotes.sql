@@ -1,4 +1,5 @@
--- Quotes: the price of one start, for one user and OAuth client. Ten minutes long it can be started, once: the key of that start is its id.
+-- Quotes: the price of one start, or of what a film lacks, for one user and OAuth client. Ten minutes long it can be started, once: the key
+-- of that start is its id.
 
 -- One that is never started goes within two minutes of its end (prune). Each takes a token of `create`, so by default an owner has at most
 -- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
@@ -6,35 +7,47 @@ create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,
   client_id text,
-  project_id uuid not null,
+  film_id uuid,
+  project_ids uuid[] not null,
+  with_outdated boolean not null default false,
   step keyframe.generation_step not null,
   asked jsonb not null,
   asked_model text,
   asked_count integer,
-  input jsonb not null,
-  model text not null,
+  digest text not null,
   most_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
-  kept_until timestamptz not null default now() + interval '11 minutes'
+  kept_until timestamptz not null default now() + interval '11 minutes',
+  constraint project_ids_are_a_list check (array_ndims(project_ids) = 1)
 );
 comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, each for one start.';
 comment on column keyframe_private.quotes.owner_id is 'Who may start it.';
 comment on column keyframe_private.quotes.client_id is 'The OAuth client that may start it; null: a session of the owner''s, or a server.';
-comment on column keyframe_private.quotes.project_id is 'The project.';
+comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
+comment on column keyframe_private.quotes.project_ids is 'The project, or the shots in order.';
+comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
 comment on column keyframe_private.quotes.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
 comment on column keyframe_private.quotes.asked_model is 'The model of the request; null: the default.';
 comment on column keyframe_private.quotes.asked_count is 'How many takes were asked for; null: one.';
-comment on column keyframe_private.quotes.input is 'The complete input that was priced, of the first take.';
-comment on column keyframe_private.quotes.model is 'The model that was priced.';
+comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started.';
 comment on column keyframe_private.quotes.kept_until is 'When it is deleted. A start sets it to a day later.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_kept_until_idx on keyframe_private.quotes (kept_until);
 
+create function keyframe_private.digest_of(starts keyframe.predictions[])
+returns text language plpgsql stable set search_path = '' as $$
+begin
+  return (select encode(sha256(convert_to(string_agg(s.model || (s.input - 'continuesPredictionId')::text, e'\n' order by s.ordinality), 'UTF8')), 'hex')
+    from unnest(starts) with ordinality s);
+end $$;
+comment on function keyframe_private.digest_of is 'What tells starts from others: their models and inputs, in order. Not the video that one continues: in a film it has no row before the start.';
+
 create function keyframe_private.add_quote(
-  priced keyframe.predictions, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost)
+  priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
+  with_outdated boolean default false)
 returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
 declare
   client constant text := auth.jwt() ->> 'client_id';
@@ -45,10 +58,11 @@ begin
   perform keyframe_private.raise_if(octet_length(asked::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
   perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
-  perform keyframe_private.require_budget(priced.owner_id, cost, now(), client, is_start => false);
-  insert into keyframe_private.quotes (owner_id, client_id, project_id, step, asked, asked_model, asked_count, input, model, most_micros)
-  values (priced.owner_id, client, priced.project_id, priced.step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, priced.input,
-    priced.model, cost.most_charge_micros)
+  perform keyframe_private.require_budget(priced[1].owner_id, cost, now(), client, is_start => false);
+  insert into keyframe_private.quotes (
+    owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
+  values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
+    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count, keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
 end $$;
@@ -60,8 +74,7 @@ returns json language plpgsql volatile security definer set search_path = '' as 
 declare
   start_key constant text := 'quote:' || quote_id;
   quote keyframe_private.quotes;
-  started keyframe.predictions;
-  ids uuid[];
+  started keyframe.predictions[];
   answer json;
   refused keyframe_private.refusal;
 begin
@@ -77,22 +90,31 @@ begin
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
-  answer := keyframe.start_prediction(quote.project_id, quote.step, quote.asked, quote.asked_model, start_key,
-    encode(sha256(start_key::bytea), 'hex'), quote.asked_count);
+  if quote.film_id is null then
+    answer := keyframe.start_prediction(quote.project_ids[1], quote.step, quote.asked, quote.asked_model, start_key,
+      encode(sha256(start_key::bytea), 'hex'), quote.asked_count);
+  else
+    answer := keyframe.start_film(quote.film_id, quote.step, quote.asked, quote.asked_model, quote.project_ids, start_key,
+      encode(sha256(start_key::bytea), 'hex'), quote.with_outdated);
+    if answer -> 'code' is null then
+      perform keyframe_private.raise_if(answer #> '{predictions,0}' is null, 'precondition_failed',
+        'No shot of this quote lacks the step any more, or what it started was deleted. Read the film.');
+      answer := (answer::jsonb || jsonb_build_object('prediction', answer #> '{predictions,0}'))::json;
+    end if;
+  end if;
   if answer -> 'code' is not null or (answer ->> 'replayed')::boolean then
     return answer;
   end if;
-  ids := array[(answer #>> '{prediction,id}')::uuid];
-  if quote.asked_count is not null then
-    ids := array(select (p.take ->> 'id')::uuid from json_array_elements(answer -> 'predictions') with ordinality p (take, number) order by p.number);
-  end if;
-  select p.* into started from keyframe.predictions p where p.id = ids[1];
+  started := array(
+    select p from json_array_elements(case json_typeof(answer -> 'predictions') when 'array' then answer -> 'predictions'
+      else json_build_array(answer -> 'prediction') end) with ordinality t (take, number)
+    join keyframe.predictions p on p.id = (t.take ->> 'id')::uuid order by t.number);
   perform keyframe_private.raise_if(
-    (started.model, started.input) is distinct from (quote.model, quote.input)
+    keyframe_private.digest_of(case when quote.film_id is null then started[1:1] else started end) is distinct from quote.digest
     or ((select case when count(*) = count(s.most_charge_micros) then sum(s.most_charge_micros) end
-      from keyframe_private.provider_submits s where s.prediction_id = any (ids)) <= quote.most_micros) is not true,
+      from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t))) <= quote.most_micros) is not true,
     'precondition_failed',
-    'What this quote is for has changed since: the price, the model, the project''s prompt, its elements or its frames. Nothing was started. Ask for an estimate with a new quote.');
+    'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
   update keyframe_private.quotes q set kept_until = q.expires_at + interval '1 day' where q.id = quote.id;
   return answer;
 exception when sqlstate 'KEYFR' then

@@ -141,11 +141,12 @@ begin
   end if;
   cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
   if quote then
-    made := keyframe_private.add_quote(priced.wanted, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
+    made := keyframe_private.add_quote(
+      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
   end if;
   return json_build_object('rate', rate, 'estimate', jsonb_build_object(
     'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
     || keyframe_private.estimate_json(cost));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;

@@ -87,8 +87,10 @@ begin
 end $$;
 comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
 
-create function keyframe_private.estimate_starts(projects uuid[], step keyframe.generation_step, input jsonb, model text)
-returns jsonb language plpgsql volatile set search_path = '' as $$
+create function keyframe_private.estimate_starts(
+  projects uuid[], step keyframe.generation_step, input jsonb, model text,
+  out estimate jsonb, out starts keyframe.predictions[], out cost keyframe_private.run_cost)
+language plpgsql volatile set search_path = '' as $$
 declare
   project uuid;
   started uuid;
@@ -98,23 +100,26 @@ declare
   shots jsonb := '[]';
   refused keyframe_private.refusal;
 begin
+  starts := '{}';
   foreach project in array projects loop
     begin
       priced := keyframe_private.price_start(project, step, input, model, started);
       started := project;
       costs := costs || priced.cost;
+      starts := starts || priced.wanted;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'error', null);
+        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input), 'error', null);
     exception when sqlstate 'KEYFR' then
       get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null,
+      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null, 'elements', '[]'::jsonb,
         'error', jsonb_build_object('code', refused.code, 'message', refused.sentence));
     end;
     shots := shots || (shot || jsonb_build_object('projectId', project));
   end loop;
-  return jsonb_build_object('shots', shots) || keyframe_private.estimate_json(keyframe_private.sum_of(costs));
+  cost := keyframe_private.sum_of(costs);
+  estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together.';
+comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -156,7 +161,7 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.take_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
   select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
   into refusals
-  from jsonb_to_recordset(keyframe_private.estimate_starts(shots, step, input, model) -> 'shots') s ("projectId" uuid, error jsonb)
+  from jsonb_to_recordset((keyframe_private.estimate_starts(shots, step, input, model)).estimate -> 'shots') s ("projectId" uuid, error jsonb)
   where s.error is not null;
   if refusals.shots is not null then
     refused := (refusals.first ->> 'code', format(
@@ -168,11 +173,13 @@ comment on function keyframe.start_film is 'Starts a step for the shots of the c
 
 create function keyframe.estimate_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
-  outdated boolean default false)
+  outdated boolean default false, quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
   shots uuid[];
+  priced record;
+  made keyframe_private.quotes;
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
@@ -180,9 +187,14 @@ begin
   if cardinality(shots) > 1 then
     rate := keyframe_private.take_token('read', cardinality(shots) - 1);
   end if;
-  return json_build_object('rate', rate, 'estimate', keyframe_private.estimate_starts(shots, step, input, model));
+  priced := keyframe_private.estimate_starts(shots, step, input, model);
+  if quote and cardinality(priced.starts) > 0 then
+    made := keyframe_private.add_quote(priced.starts, film_id, input, model, null, priced.cost, outdated);
+  end if;
+  return json_build_object('rate', rate, 'estimate', priced.estimate || jsonb_build_object(
+    'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at)));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Stores nothing. Costs a token for each shot.';
+comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Costs a token for each shot. With quote, the price of those that can start holds; otherwise it stores nothing.';

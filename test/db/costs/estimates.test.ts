@@ -22,7 +22,7 @@ const amounts = (micros: number | null, most = micros) => ({ estimateMicros: mic
 test("the defaults → the model that a start would take, and what it costs", async () => {
   const model = { model: "google/nano-banana-2", requestedModel: null };
   const cost = { ...amounts(67_000), currency: "USD", availableMicros: null, balance: null, withinBudget: true };
-  expect(await estimate()).toEqual({ ...model, ...cost, quoteId: null, quotedUntil: null });
+  expect(await estimate()).toEqual({ ...model, ...cost, elements: [], quoteId: null, quotedUntil: null });
 });
 
 test("each value that decides the price → counts", async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { claim, providerSays } from "../../support/database/calls.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
+import { addFilm, addShot } from "../../support/database/films.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
 import { addWorld, seedPrediction, seedSubmit, useWorld } from "../../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../../support/database/refusal.ts";
@@ -32,7 +33,11 @@ async function quote(caller = session(), input: object = {}, project = world.pro
   const args = { project_id: project, step, input, quote: true };
   return (await call<{ estimate: Estimate }>(db, caller, "estimate_prediction", args)).estimate;
 }
-type Started = { prediction: { id: string; input: { prompt: string } }; replayed: boolean };
+type Started = {
+  prediction: { id: string; input: { prompt: string } };
+  predictions?: { project_id: string }[];
+  replayed: boolean;
+};
 const start = ({ quoteId, atMostMicros }: Estimate, caller = session()) =>
   call<Started>(db, caller, "start_quote", { quote_id: quoteId, at_most_micros: atMostMicros });
 const allow = (micros: number | null, id = APP) => db.sql`
@@ -262,6 +267,48 @@ describe("a quote", () => {
     expect(await started()).toEqual({ predictions: 3, held: 3 * FRAME });
     expect(await codeOf(start(other, client()))).toBe("budget_exceeded");
     expect(await codeOf(ask())).toBe("budget_exceeded");
+  });
+
+  test("of a film, of whose shots one cannot start → those that can, all or none, once, in its order", async () => {
+    const { owner, project } = await addWorld(db);
+    const film = await addFilm(db, owner);
+    const [second, first] = [await addShot(db, owner, film), await addShot(db, owner, film)];
+    await db.sql`update keyframe.projects set film_id = ${film} where id = ${project}`;
+    await call(db, session(owner), "update_film", { film_id: film, project_ids: [first, second, project] });
+    for (const shot of [first, second]) await seedPrediction(db.sql, { owner, project: shot }, { status: "succeeded" });
+    const args = { film_id: film, step: "video", model: "kwaivgi/kling-v2.1", quote: true };
+    type Priced = Estimate & { shots: { projectId: string; error: object | null }[] };
+    const ask = async () => (await call<{ estimate: Priced }>(db, session(owner), "estimate_film", args)).estimate;
+    const [made, other, late] = [await ask(), await ask(), await ask()];
+    expect(made.shots.map(({ projectId, error }) => [projectId, Object(error).code])).toEqual([
+      [first, undefined],
+      [second, undefined],
+      [project, "frame_not_ready"],
+    ]);
+    await db.sql`update keyframe.projects set text_prompt = 'A quay' where id = ${second}`;
+    expect(await codeOf(start(made, session(owner)))).toBe("precondition_failed");
+    expect(await started(owner)).toMatchObject({ held: 0 });
+    await db.sql`update keyframe.projects set text_prompt = 'A boat' where id = ${second}`;
+    const fresh = await ask();
+    const answers = await Promise.all([1, 2, 3].map(() => start(fresh, session(owner))));
+    const shots = answers.map(({ predictions = [] }) => predictions.map(({ project_id }) => project_id));
+    expect(shots).toEqual(Array(3).fill([first, second]));
+    expect(await started(owner)).toMatchObject({ held: fresh.atMostMicros });
+    for (const quote of [other, late]) expect(await codeOf(start(quote, session(owner)))).toBe("precondition_failed");
+    expect(await ask()).toMatchObject({ shots: [{ projectId: project }], quoteId: null });
+  });
+
+  test("of a film whose second shot continues the first → both start, and the second waits", async () => {
+    const { owner } = await addWorld(db);
+    const film = await addFilm(db, owner);
+    const [first, second] = [await addShot(db, owner, film), await addShot(db, owner, film)];
+    await seedPrediction(db.sql, { owner, project: first }, { status: "succeeded" });
+    await db.sql`update keyframe.projects set plan = '{"video": {"continuesPreviousShot": true}}' where id = ${second}`;
+    const args = { film_id: film, step: "video", model: "kwaivgi/kling-v2.1", quote: true };
+    const { estimate } = await call<{ estimate: Estimate }>(db, session(owner), "estimate_film", args);
+    const { predictions = [] } = await start(estimate, session(owner));
+    expect(predictions.map(({ project_id }) => project_id)).toEqual([first, second]);
+    expect(await started(owner)).toMatchObject({ held: estimate.atMostMicros });
   });
 
   test("never started → deleted once it has ended; started → kept for a day; a deleted account → its quotes go too", async () => {

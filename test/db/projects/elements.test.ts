@@ -305,8 +305,14 @@ describe("a start", () => {
     expect(ends?.some).toBeNull();
   });
 
-  test("without a cast → an @ in a prompt is a letter as any other", async () => {
-    expect(await begin({ prompt: "A sign: @harbour" })).toMatchObject({ prompt: "A sign: @harbour" });
+  test("a name without a cast → refused: it would be drawn as text; an address, an @ with a space and no elements → as they are", async () => {
+    expect(await refused({ prompt: "A sign: @harbour" })).toContain(
+      "The @ at character 9 of the prompt names no element",
+    );
+    const prompt = "Mail a@b.example @ noon";
+    expect(await begin({ prompt })).toMatchObject({ prompt });
+    const sign = { prompt: "A sign: @harbour" };
+    expect(await begin({ ...sign, elementIds: [] })).toMatchObject(sign);
   });
 
   test("a video that starts at a frame → the texts of its cast; the images only of elements that the start names", async () => {

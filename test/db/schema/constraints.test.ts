@@ -81,6 +81,8 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   search_only_while_unanswered: submit("search_task", "'{}'"),
   metrics_are_an_object: submit("metrics", "'[]'"),
   price_ids_are_a_list: submit("price_ids", "'{{1}}'"),
+  project_ids_are_a_list: `insert into keyframe_private.quotes (owner_id, project_ids, step, asked, digest, most_micros)
+    values ($owner, array[array[gen_random_uuid()]], 'video', '{}', '', 1)`,
   amounts_are_at_most_a_million_dollars: submit("most_micros", "-1"),
   cost_if_and_only_if_settled: submit("cost_micros", "1"),
   cost_state_is_known: submit("cost_state", "'free'"),
@@ -236,7 +238,7 @@ test("every column that is an array → has a check of its dimensions", async ()
     where t.relkind = 'r' and t.relnamespace::regnamespace::text like 'keyframe%' and a.attnum > 0
       and not a.attisdropped and y.typcategory = 'A' order by 1`;
   expect(columns).toEqual(
-    ["element_ids", "element_ids", "event_types", "price_ids", "webhook_retry_schedule"].map((name) => ({
+    ["element_ids", "element_ids", "event_types", "price_ids", "project_ids", "webhook_retry_schedule"].map((name) => ({
       name,
       checked: true,
     })),

@@ -38,7 +38,15 @@ test.each<[Cost, string]>([
 
 const estimate = (more: Partial<Estimate>): Estimate => ({
   ...{ model: "maker/model", requestedModel: null, estimateMicros: 450_000, atMostMicros: 450_000, currency: "USD" },
-  ...{ availableMicros: null, balance: null, withinBudget: true, quoteId: null, quotedUntil: null, ...more },
+  ...{
+    availableMicros: null,
+    balance: null,
+    withinBudget: true,
+    elements: [],
+    quoteId: null,
+    quotedUntil: null,
+    ...more,
+  },
 });
 test.each<[string, Partial<Estimate>, string, string | null]>([
   ["a ceiling", { estimateMicros: null, atMostMicros: 600_000 }, "at most $0.60", null],

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { SAMPLE, SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 import { callTool } from "../../../supabase/functions/keyframe-mcp/call-tool.ts";
 import { createPictureSpaces } from "../../../supabase/functions/keyframe-mcp/picture-space.ts";
 
@@ -16,14 +17,15 @@ test.each([
     const progress: number[] = [];
     const result = await callTool(
       "wait",
-      { projectId: "p", predictionId: "q", step: "video" },
+      { projectId: SAMPLE.projectId, predictionId: SAMPLE.videoId, step: "video" },
       { authorization: "", requestId: "r", signal: new AbortController().signal },
       async (at) => void progress.push(at.progress),
       createPictureSpaces()("a"),
       {
-        callOperation: async (_id, _args, { prefer = "" }) => {
+        callOperation: async (_id, _args, { headers: { prefer = "" } = {} }) => {
           now += takes(Number(prefer.replace("wait=", "")));
-          return { success: true, data: { status: "processing", completedAt: null }, error: null, retryAfter: null };
+          const data = { ...SAMPLE_PREDICTION, status: "processing", completedAt: null, output: null };
+          return { success: true, data, error: null, retryAfter: null };
         },
         readPictures: async () => [],
         elapsed: () => now,

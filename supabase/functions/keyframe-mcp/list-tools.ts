@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { OPERATIONS } from "../../../shared/contract/operations/index.ts";
+import type { Operation } from "../../../shared/contract/operations/operation.ts";
+import { inputOf, type Tool, TOOLS } from "./tools.ts";
+
+type Json = Record<string, unknown>;
+
+/** The API checks these too, and says in a sentence what is wrong. */
+const NOT_TOLD = ["examples", "pattern", "minLength", "minItems", "minProperties", "uniqueItems"];
+const ANY_INTEGER: unknown[] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+const isNull = (schema: unknown) => Object(schema).type === "null";
+
+/** One schema within another, shorter. Most fields take null for absent: it is told where it means something else. */
+function shortenSchema(schema: unknown): unknown {
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;
+  const isTold = ([word, value]: [string, unknown]) => !NOT_TOLD.includes(word) && !ANY_INTEGER.includes(value);
+  const { type, anyOf, properties, ...rest }: Json = Object.fromEntries(Object.entries(schema).filter(isTold));
+  if (typeof rest.description === "string") rest.description = inTools(rest.description);
+  if (typeof properties === "object")
+    // a null field is one of another step
+    rest.properties = Object.fromEntries(Object.entries(Object(properties)).filter(([, field]) => !isNull(field)));
+  // Some clients read one type only.
+  const types: unknown = Array.isArray(type) ? type.map((one) => ({ type: one })) : anyOf;
+  if (!Array.isArray(types)) return { ...(type === undefined ? {} : { type }), ...rest };
+  const told = /\bnull\b/i.test(String(rest.description)) ? types : types.filter((one) => !isNull(one));
+  return told.length === 1 ? Object(shortenSchema({ ...told[0], ...rest })) : { ...rest, anyOf: told };
+}
+
+function toJson(schema: z.ZodType): Json & { type: "object" } {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: "input",
+    override: ({ zodSchema, jsonSchema }) => {
+      const { override } = Object(z.globalRegistry.get(zodSchema)); // as zod-openapi applies it
+      if (typeof override === "function") override({ jsonSchema });
+    },
+  });
+  return { ...JSON.parse(JSON.stringify(json, (_name, part) => shortenSchema(part))), type: "object" };
+}
+
+/** What the API's sentences say about HTTP, and what it is for an agent. */
+const WORDS: [RegExp, string][] = [
+  [/ Wait for the time in Retry-After, then try again\./g, ""],
+  [/ Correct the fields named in details and send it again\./g, ""],
+  [/\bETag\b/g, "updatedAt"],
+  [/`?quote=true`?/g, "a quote"],
+  [/:? (by )?`?\b(GET|POST|PATCH|DELETE) \/api\/[\w:/-]*\w`?/g, " in the app"],
+];
+
+/** A sentence of the API with the names of tools in place of its paths. */
+export const inTools = (sentence: string): string => {
+  const named = sentence.replaceAll(/`?(GET|POST|PATCH) \/api(\/[\w:/-]*\w)`?/g, (found, method, at) => {
+    const tool = Object.entries(TOOLS).find(
+      ([, { of }]) => OPERATIONS[of].method === method && OPERATIONS[of].at === at,
+    );
+    return tool?.[0] ?? found;
+  });
+  return WORDS.reduce((text, [word, tool]) => text.replaceAll(word, tool), named);
+};
+
+/** As tools/list answers it. No schema of answers: it would be three quarters of the list. */
+function describe(name: string, tool: Tool) {
+  const { method, summary, changesNothing }: Operation = OPERATIONS[tool.of];
+  // A quote is stored, but it changes nothing that the user has.
+  const reads = method === "GET" || changesNothing === true;
+  const repeats = method !== "POST" || tool.repeats === true;
+  return {
+    name,
+    title: tool.title ?? summary,
+    description: tool.says,
+    inputSchema: toJson(inputOf(tool)),
+    annotations: {
+      readOnlyHint: reads,
+      openWorldHint: tool.reachesOut === true,
+      ...(reads ? {} : { destructiveHint: tool.overwrites === true, idempotentHint: repeats }),
+    },
+  };
+}
+
+let described: ReturnType<typeof describe>[] | undefined;
+/** Made at the first list: a call needs none of it. */
+export function listTools(): ReturnType<typeof describe>[] {
+  described ??= Object.entries(TOOLS).map(([name, tool]) => describe(name, tool));
+  return described;
+}

@@ -1,0 +1,62 @@
+import type { AnswerOf } from "../../../shared/contract/operations/index.ts";
+
+export type Short = Record<string, unknown>;
+export const orNull = <Value>(value: Value, isTold: boolean): Value | null => (isTold ? value : null);
+
+type Models = AnswerOf<"listModels">["steps"][number];
+type Model = Models["models"][number];
+
+/** 3 to 15, or 4, 6, 8. */
+function valuesText(values: unknown[] = []): string {
+  const [first, last] = [Number(values[0]), Number(values.at(-1))];
+  const isRange = values.length > 3 && values.every((value, index) => value === first + index);
+  return isRange ? `${first} to ${last}` : values.join(", ");
+}
+
+/** What one needs to choose a model. */
+function shortModel({ model, isDefault, available, acceptsFaces, notes, prices, controls }: Model): Short {
+  const ofMetric = Map.groupBy(prices, ({ metric }) => metric);
+  const price = [...ofMetric].map(([metric, all]) => {
+    const [least, most] = [Math.min, Math.max].map((of) => of(...all.map(({ priceUsd }) => priceUsd)));
+    return `$${least === most ? least : `${least} to ${most}`} per ${metric}`;
+  });
+  const { aspectRatio: _, prompt: __, resolution, durationSeconds, audio, referenceImages, ...others } = controls;
+  const named = Object.entries(others).map(([name, { required }]) => (required ? `${name} (required)` : name));
+  return {
+    model,
+    isDefault: orNull(true, isDefault),
+    available: orNull(false, !available),
+    price: price.join(" + ") || "unknown",
+    resolution: valuesText(resolution?.values),
+    durationSeconds: valuesText(durationSeconds?.values),
+    takes: [
+      ...named,
+      ...(audio ? ["audio"] : []),
+      ...(referenceImages ? [`referenceImages (${referenceImages.max})`] : []),
+    ].join(", "),
+    acceptsFaces: orNull(acceptsFaces, acceptsFaces === "no"),
+    notes,
+  };
+}
+
+/** Enough to choose one; with `model` all about that. */
+export function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: Record<string, unknown>): Short {
+  const asked = steps.filter((one) => step === undefined || one.step === step);
+  if (model !== undefined) {
+    const found = asked.flatMap((one) =>
+      one.models.filter((a) => a.model === model).map((a) => ({ step: one.step, ...a })),
+    );
+    const [first] = found;
+    // First and last frame have the same models.
+    return first
+      ? { ...first, step: undefined, steps: found.map((each) => each.step).join(", ") }
+      : { models: [], next: NO_MODEL };
+  }
+  const same = Map.groupBy(asked, ({ models }) => JSON.stringify(models));
+  return {
+    models: [...same.values()].flatMap((alike) =>
+      (alike[0]?.models ?? []).map((one) => ({ ...shortModel(one), steps: alike.map((each) => each.step).join(", ") })),
+    ),
+  };
+}
+const NO_MODEL = "There is no such model of this step. list_models without model has all.";

@@ -1,0 +1,197 @@
+import type { AnswerOf, OperationId } from "../../../shared/contract/operations/index.ts";
+import { type Step, STEPS } from "../../../shared/contract/fields.ts";
+import type { Film, Shot } from "../../../shared/contract/films.ts";
+import type { Prediction } from "../../../shared/contract/predictions.ts";
+import type { Project } from "../../../shared/contract/projects.ts";
+import { dollars } from "./results.ts";
+import { orNull, type Short, shortModels } from "./shorten-models.ts";
+
+// What an agent needs of an answer: it has a limit for each. Nothing that is null or empty, one prediction alone in full, and signed
+// URLs only there.
+
+type Args = Record<string, unknown>;
+
+/** In code points, for the texts of one of many. */
+const LONGEST_TEXT = 300;
+const MOST_SHOTS = 20;
+const MOST_GROUPS = 100;
+
+const cut = (text: string) => (text.length > LONGEST_TEXT ? `${[...text].slice(0, LONGEST_TEXT).join("")}…` : text);
+
+const shortCost = (cost: Prediction["cost"]) =>
+  cost && {
+    amountMicros: cost.amountMicros,
+    atMostMicros: orNull(cost.atMostMicros, cost.amountMicros === null),
+    state: cost.state,
+  };
+
+/** A prediction as one of many. */
+const shortPrediction = ({ predictionId, status, model, cost, error, output, ...rest }: Omit<Prediction, "input">) => ({
+  predictionId,
+  status,
+  progress: orNull(rest.progress, rest.completedAt === null),
+  queuePosition: rest.queuePosition,
+  waitsFor: rest.waitsFor,
+  model,
+  requestedModel: rest.requestedModel,
+  hidden: orNull(true, rest.hidden),
+  outdated: orNull(true, rest.outdated),
+  changedElements: orNull(rest.changedElements, rest.changedElements.length > 0),
+  cost: shortCost(cost),
+  durationSeconds: output?.durationSeconds,
+  error,
+});
+
+const alone = (one: Prediction) => ({ projectId: one.projectId, step: one.step, ...shortPrediction(one) });
+
+/** A prediction with all about it. */
+function wholePrediction(one: Prediction): Short {
+  const { elements, referenceImagePath: _, ...input } = one.input; // the first of referenceImagePaths
+  const { path: __, sha256: ___, ...output } = one.output ?? {};
+  const next = one.completedAt === null ? `It is ${one.status}. Call wait again with the same arguments.` : null;
+  return {
+    ...alone(one),
+    input: { ...input, elements: elements.map(({ elementId, name }) => ({ elementId, name })) },
+    output,
+    createdAt: one.createdAt,
+    completedAt: one.completedAt,
+    next,
+  };
+}
+
+type WithSteps = Pick<Shot, "predictions" | "takes"> & Pick<Project, "selected">;
+
+/** The take that each step shows, and the latest prediction where it is another. */
+function shortSteps({ takes, predictions, selected }: WithSteps): Short {
+  const ofEach = (make: (name: Step) => Short | null) =>
+    Object.fromEntries(STEPS.map((name) => [name, make(name)] as const));
+  return {
+    takes: ofEach((name) => {
+      const take = takes[name];
+      return take && { ...shortPrediction(take), selected: orNull(true, selected[name] === take.predictionId) };
+    }),
+    predictions: ofEach((name) => {
+      const latest = predictions[name];
+      return latest && latest.predictionId !== takes[name]?.predictionId ? shortPrediction(latest) : null;
+    }),
+  };
+}
+
+/** A project or a film as one of many. Its elements are counted: absent, those of the film. */
+const shortProject = ({ projectId, title, textPrompt, description, aspectRatio, filmId, elementIds }: Project) => ({
+  ...{ projectId, title, textPrompt: cut(textPrompt), description: cut(description) },
+  ...{ aspectRatio, filmId, elements: elementIds?.length },
+});
+const shortFilm = ({ filmId, title, description, elementIds, projectIds, updatedAt }: Film) => ({
+  ...{ filmId, title, description: cut(description), elements: elementIds.length, shots: projectIds.length, updatedAt },
+});
+const wholeProject = ({ createdAt: _, updatedAt: __, ...rest }: Project) => rest;
+const wholeFilm = ({ createdAt: _, projectIds, ...rest }: Film) => ({ ...rest, shots: projectIds.length });
+
+/** What a quote costs, and what to do with it. */
+const shortEstimate = ({ currency: _, estimateMicros: __, ...rest }: AnswerOf<"estimateVideo">): Short => ({
+  ...rest,
+  next: `Nothing was started. It costs ${dollars(rest.atMostMicros)} at most. If the user agrees, call start with this quoteId and atMostMicros.`,
+});
+
+function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: AnswerOf<"estimateFilm">): Short {
+  const able = shots.filter(({ error }) => error === null).length;
+  const others = shots.length > able ? ` ${shots.length - able} cannot start: their error says why.` : "";
+  const next =
+    able === 0
+      ? `Nothing was started.${others || " No shot lacks this step."}`
+      : `Nothing was started. ${able} ${able === 1 ? "shot costs" : "shots cost"} ${dollars(rest.atMostMicros)} at most.${others} If the user agrees, call start with this quoteId and atMostMicros.`;
+  return {
+    shots: shots.map(({ projectId, model, atMostMicros, elements, error }) => ({
+      ...{ projectId, model, atMostMicros, error },
+      elements: orNull(
+        elements.map(({ name }) => name),
+        elements.length > 0,
+      ),
+    })),
+    ...{ ...rest, atMostMicros: orNull(rest.atMostMicros, able > 0) },
+    next,
+  };
+}
+
+function startedOf({ predictions, ...first }: AnswerOf<"startQuote">): Short {
+  const next = `Call wait with projectId, predictionId and step${predictions ? " of each. Of a film, read_film shows how far all are" : ""}.`;
+  return predictions ? { predictions: predictions.map(alone), next } : { ...alone(first), next };
+}
+
+const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Short } = {
+  listModels: shortModels,
+  listElements: ({ elements, nextCursor }) => ({
+    elements: elements.map(({ elementId, kind, name, text, imagePaths }) => ({
+      ...{ elementId, kind, name, text, images: imagePaths.length },
+    })),
+    nextCursor,
+  }),
+  listFilms: ({ films, nextCursor }) => ({ films: films.map(shortFilm), nextCursor }),
+  createFilm: wholeFilm,
+  changeFilm: wholeFilm,
+  readFilm: ({ shots, ...film }, { from }) => {
+    const first = typeof from === "number" ? from : 1;
+    const end = first - 1 + MOST_SHOTS;
+    return {
+      ...wholeFilm(film),
+      shots: shots.slice(first - 1, end).map((shot, index) => ({
+        place: first + index,
+        ...shortProject({ ...shot, filmId: null }),
+        ...shortSteps(shot),
+      })),
+      next:
+        shots.length > end
+          ? `It has ${shots.length} shots. Call read_film with from: ${end + 1} for more.`
+          : orNull(`It has ${shots.length} shots.`, first > shots.length),
+    };
+  },
+  listProjects: ({ projects, nextCursor }) => ({ projects: projects.map(shortProject), nextCursor }),
+  createProject: wholeProject,
+  changeProject: wholeProject,
+  readProject: ({ predictions, takes, selected, ...project }) => ({
+    ...wholeProject({ ...project, selected }),
+    selected: null,
+    ...shortSteps({ predictions, takes, selected }),
+  }),
+  estimateFirstFrame: shortEstimate,
+  estimateLastFrame: shortEstimate,
+  estimateVideo: shortEstimate,
+  estimateFilm: shortFilmEstimate,
+  startQuote: startedOf,
+  readVideo: wholePrediction,
+  cancelPrediction: alone,
+  changePrediction: alone,
+  listPredictions: ({ predictions, nextCursor }) => ({
+    takes: predictions.map((one) => ({ step: one.step, ...shortPrediction(one), createdAt: one.createdAt })),
+    nextCursor,
+  }),
+  readUsage: ({ groups, ...usage }) => ({
+    ...usage,
+    groups: groups.slice(0, MOST_GROUPS),
+    next: orNull(`It has ${groups.length} groups: ask for fewer days.`, groups.length > MOST_GROUPS),
+  }),
+};
+
+/** The answer of an operation as a tool tells it. */
+export function shorten(of: OperationId, answer: unknown, args: Args): Short {
+  const make = ANSWERS[of] as ((answer: unknown, args: Args) => Short) | undefined; // an answer is of its operation's contract
+  return withoutNothing(make ? make(answer, args) : Object(answer));
+}
+
+/** Without what is null, empty text, or an object of such. An empty list says that there are none. */
+function withoutNothing(value: Short): Short {
+  const told = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
+    const short = Array.isArray(part)
+      ? part.map((one) => (isObject(one) ? withoutNothing(one) : one))
+      : isObject(part)
+        ? withoutNothing(part)
+        : part;
+    const isNothing =
+      short === null || short === undefined || short === "" || (isObject(short) && Object.keys(short).length === 0);
+    return isNothing ? [] : [[name, short]];
+  });
+  return Object.fromEntries(told);
+}
+const isObject = (value: unknown): value is Short =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
