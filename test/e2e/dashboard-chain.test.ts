@@ -128,18 +128,18 @@ test("a new shot → has the ratio, reference and settings of the shot before, n
   await card.getByLabel("Prompt for this step").fill("At night");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
   await card.getByText("2K", { exact: true }).first().waitFor();
-  await page.getByRole("link", { name: "Film", exact: true }).click();
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "New shot" }).click();
   await page.getByLabel("Title").fill("The storm");
   await page.getByLabel("Prompt").fill("A storm");
   await page.keyboard.press("Control+Enter");
-  await page.getByRole("heading", { level: 1, name: "The storm" }).waitFor();
+  await page.getByRole("link", { name: "The storm" }).click();
   await card.getByRole("button", { name: "Settings:" }).waitFor();
   await card.getByText(/· 2K/).waitFor();
   const { shots } = await keyframe.films.read(filmId);
   expect(shots.at(-1)).toMatchObject({ title: "The storm", aspectRatio: "9:16", referenceImagePath });
 
-  await page.getByRole("link", { name: "Film", exact: true }).click();
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "Actions for the film" }).click();
   await page.getByRole("menuitem", { name: "Add a project" }).click();
   const form = page.getByRole("dialog", { name: "Add a project" });

@@ -13,10 +13,10 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useNetwork } from "@mantine/hooks";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
 import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
-import { KeyframeError } from "../../../client/index.ts";
+import { KeyframeError, type Project } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { Brand } from "../ui/Brand.tsx";
@@ -31,12 +31,13 @@ import {
   IconPhoto,
   IconSun,
   IconUser,
+  IconUsers,
   IconWebhook,
 } from "../ui/icons.tsx";
 import { dollars, monthWords } from "../ui/money.ts";
 import { useUsage } from "../usage/use-usage.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
-import { isPassing } from "../queries/query-client.ts";
+import { isPassing, projectKey } from "../queries/query-client.ts";
 
 /** Header, navigation and page. On a phone the navigation is behind the burger. */
 export function Layout() {
@@ -58,7 +59,7 @@ export function Layout() {
   return (
     <AppShell
       header={{ height: 60 }}
-      navbar={{ width: 240, breakpoint: "sm", collapsed: { desktop: true, mobile: !isOpen } }}
+      navbar={{ width: 240, breakpoint: "md", collapsed: { desktop: true, mobile: !isOpen } }}
     >
       <button type="button" className="skip-link" onClick={() => main.current?.focus()}>
         Skip to content
@@ -70,7 +71,7 @@ export function Layout() {
               <Burger
                 opened={isOpen}
                 onClick={toggle}
-                hiddenFrom="sm"
+                hiddenFrom="md"
                 size="sm"
                 aria-expanded={isOpen}
                 aria-label={isOpen ? "Close navigation" : "Open navigation"}
@@ -78,7 +79,7 @@ export function Layout() {
               <Link to="/projects" aria-label="Keyframe, projects" style={{ color: "inherit", textDecoration: "none" }}>
                 <Brand />
               </Link>
-              <Group component="nav" aria-label="Pages" gap={4} visibleFrom="sm" wrap="nowrap">
+              <Group component="nav" aria-label="Pages" gap={4} visibleFrom="md" wrap="nowrap">
                 <Navigation />
               </Group>
             </Group>
@@ -87,7 +88,7 @@ export function Layout() {
         </Container>
       </AppShell.Header>
       {isOpen && ( // when closed, Tab must not reach its links
-        <AppShell.Navbar p="md" aria-label="Pages" hiddenFrom="sm">
+        <AppShell.Navbar p="md" aria-label="Pages" hiddenFrom="md">
           <Navigation />
         </AppShell.Navbar>
       )}
@@ -108,6 +109,7 @@ export function Layout() {
 const PAGES = [
   { to: "/projects", label: "Projects", Icon: IconPhoto },
   { to: "/films", label: "Films", Icon: IconMovie },
+  { to: "/elements", label: "Elements", Icon: IconUsers },
   { to: "/webhooks", label: "Webhooks", Icon: IconWebhook },
   { to: "/usage", label: "Usage", Icon: IconChartBar },
   { to: "/docs", label: "Docs", Icon: IconBook2 },
@@ -115,8 +117,12 @@ const PAGES = [
 
 function Navigation() {
   const { pathname } = useLocation();
+  const projectId = /^\/projects\/([^/]+)/.exec(pathname)?.[1] ?? "";
+  // Only looked at: the page of the project reads it.
+  const project = useQuery<Project>({ queryKey: projectKey(projectId), queryFn: skipToken }).data;
   return PAGES.map(({ to, label, Icon }) => {
-    const isHere = pathname === to || pathname.startsWith(`${to}/`);
+    const ofProject = project && (project.filmId === null ? "/projects" : "/films");
+    const isHere = projectId === "" ? pathname === to || pathname.startsWith(`${to}/`) : to === ofProject;
     return (
       <MantineNavLink
         key={to}

@@ -5,8 +5,9 @@ import type { FilmWithShots, Shot, Step } from "../../../client/index.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
-import { dollars, overBudgetWords } from "../ui/money.ts";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { exceedsBalance, overBudgetWords } from "../steps/cost-words.ts";
+import { dollars } from "../ui/money.ts";
+import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
 /** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
@@ -36,7 +37,8 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
     undefined,
     ["start film", filmId],
   );
-  const listed = data?.shots.map((one) => {
+  const ofFilm = data?.shots.filter(({ projectId }) => film.projectIds.includes(projectId)); // none that is about to be deleted
+  const listed = ofFilm?.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
     const chain = isChained(shots[at - 1]) ? `It starts where shot ${at} ends.` : null;
     const needless = shots[at]?.takes.video ? "It has a video." : chain;
@@ -51,6 +53,11 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
   const micros = wanted.map(({ estimateMicros }) => estimateMicros);
   const sum = micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
+  const startable = listed?.filter((one) => one.error === null).length ?? 0;
+  const overBudget =
+    data && wanted.length > 0
+      ? overBudgetWords(data, { what: countWords(step, startable), fewer: startable > 1 ? "fewer shots" : undefined })
+      : null;
   const close = () => {
     setChosen(null);
     setChanged([]);
@@ -103,7 +110,11 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         ))}
       </Stack>
       {wanted.length > 0 && <Text size="sm">{sum === null ? "Price unknown" : `About ${dollars(sum)}`}</Text>}
-      {data && wanted.length > 0 && <Text size="sm">{overBudgetWords(data)}</Text>}
+      {data && overBudget !== null && (
+        <Text size="sm">
+          {overBudget} {exceedsBalance(data) && <CreditLink />}
+        </Text>
+      )}
     </FormWindow>
   );
 }

@@ -1,14 +1,15 @@
 import { Radio, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useNavigate } from "react-router";
-import type { KeyframeClient, Project, Shot } from "../../../client/index.ts";
+import type { Project, Shot } from "../../../client/index.ts";
+import { useCast } from "../queries/element-queries.ts";
 import { uploadEnd } from "../queries/reference-image.ts";
 import { useOnce } from "../services.ts";
 import { useCopyDraft, useDraft } from "../session/use-draft.ts";
 import { forNextShot, NO_SETTINGS, settingsDraft } from "../steps/step-options.ts";
 import { isPicture } from "../steps/TakePicture.tsx";
+import { createShot } from "./create-shot.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
-import { unless } from "../ui/errors.ts";
 import { FormWindow } from "../ui/windows.tsx";
 
 type NewProjectProps = {
@@ -18,6 +19,8 @@ type NewProjectProps = {
   filmId?: string | undefined;
   /** The shot that it follows, and whose ratio, reference image and settings it takes over. */
   before?: Shot | undefined;
+  /** By default its page is opened. */
+  onCreated?: (project: Project) => void;
 };
 
 type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
@@ -31,10 +34,11 @@ const VIDEO_END: string = "video end";
 
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
-/** Creates a project and opens its studio. Without the library's forms, which no studio needs to load. */
-export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps) {
+/** Creates a project. Without the library's forms, which no studio needs to load. */
+export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewProjectProps) {
   const navigate = useNavigate();
   const copyDraft = useCopyDraft();
+  const cast = useCast({ filmId: (isOpen && filmId) || null, elementIds: null });
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
   const [isTried, setTried] = useState(false);
   const [start, setStart] = useState(LAST_FRAME);
@@ -43,11 +47,7 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
   const create = useOnce(
     async (keyframe, { project: asked, end }: AskedShot, once) => {
       const image = end === null || video === null ? null : await uploadEnd(keyframe, video);
-      const project = await keyframe.createProject(asked, once);
-      const { referenceImagePath = null } = before ?? {};
-      if (referenceImagePath !== null) await keyframe.changeProject(project.projectId, { referenceImagePath });
-      if (filmId && before) await moveBehind(keyframe, filmId, project.projectId, before.projectId);
-      return { project, image };
+      return { project: await createShot(keyframe, asked, before, once), image };
     },
     ({ project, image }) => {
       if (before)
@@ -55,7 +55,10 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
           forNextShot(settings, image),
         );
       setTyped(() => NO_TEXTS);
-      void navigate(`/projects/${project.projectId}`);
+      if (onCreated) {
+        close();
+        onCreated(project);
+      } else void navigate(`/projects/${project.projectId}`);
     },
   );
   const noun = filmId === undefined ? "project" : "shot";
@@ -95,7 +98,7 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
       }}
     >
       <TextInput label="Title" data-autofocus maxLength={200} {...field("title")} />
-      <PromptField minRows={4} maxRows={14} {...field("textPrompt")} />
+      <PromptField minRows={4} maxRows={14} elements={cast.ofFilm} {...field("textPrompt")} />
       <DescriptionField {...field("description")} />
       {hasEnd && (
         <Radio.Group label="It starts on" value={start} onChange={setStart}>
@@ -114,15 +117,4 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
       )}
     </FormWindow>
   );
-}
-
-/** Puts the last shot of a film behind another one. When somebody else changes the film at this moment, it stays the last. */
-async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: string, after: string): Promise<void> {
-  const film = await keyframe.films.read(filmId);
-  const others = film.projectIds.filter((id) => id !== projectId);
-  const place = others.indexOf(after) + 1;
-  if (place === 0 || place === others.length) return;
-  await keyframe.films
-    .change(filmId, { projectIds: others.toSpliced(place, 0, projectId) }, { unchangedSince: film })
-    .catch(unless("precondition_failed"));
 }

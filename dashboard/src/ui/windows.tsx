@@ -7,7 +7,7 @@ import { focusOnMount, useIsOnTop } from "./window-focus.ts";
 
 export type WindowProps = { isOpen: boolean; onClose: () => void };
 
-type Action = {
+export type Action = {
   label: string;
   Icon: Icon;
   run?: () => unknown;
