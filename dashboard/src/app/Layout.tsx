@@ -1,7 +1,6 @@
 import {
   ActionIcon,
   Alert,
-  AppShell,
   Box,
   Burger,
   Container,
@@ -37,6 +36,7 @@ import {
 import { dollars, monthWords } from "../ui/money.ts";
 import { useUsage } from "../usage/use-usage.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
+import classes from "./layout.module.css";
 import { isPassing, projectKey } from "../queries/query-client.ts";
 
 /** Header, navigation and page. On a phone the navigation is behind the burger. */
@@ -57,14 +57,11 @@ export function Layout() {
   }, [pathname, isBack, close]);
 
   return (
-    <AppShell
-      header={{ height: 60 }}
-      navbar={{ width: 240, breakpoint: "md", collapsed: { desktop: true, mobile: !isOpen } }}
-    >
+    <>
       <button type="button" className="skip-link" onClick={() => main.current?.focus()}>
         Skip to content
       </button>
-      <AppShell.Header>
+      <header className={classes.header}>
         <Container size="lg" h="100%">
           <Group h="100%" justify="space-between" wrap="nowrap">
             <Group gap="lg" wrap="nowrap">
@@ -86,13 +83,13 @@ export function Layout() {
             <PersonMenu />
           </Group>
         </Container>
-      </AppShell.Header>
+      </header>
       {isOpen && ( // when closed, Tab must not reach its links
-        <AppShell.Navbar p="md" aria-label="Pages" hiddenFrom="md">
+        <Box component="nav" className={classes.menu} p="md" aria-label="Pages" hiddenFrom="md">
           <Navigation />
-        </AppShell.Navbar>
+        </Box>
       )}
-      <AppShell.Main ref={main} tabIndex={-1} style={{ outline: "none" }}>
+      <main ref={main} tabIndex={-1} className={classes.main}>
         <Container size="lg" py="lg">
           <ServiceBanner />
           <CrashBoundary key={pathname}>
@@ -101,8 +98,8 @@ export function Layout() {
             </Suspense>
           </CrashBoundary>
         </Container>
-      </AppShell.Main>
-    </AppShell>
+      </main>
+    </>
   );
 }
 
