@@ -93,6 +93,7 @@ test("a shot is pressed → the film plays from there; a complete film is a down
   const { page } = await visit({ session: person.session });
   await page.goto(`/#/films/${filmId}`);
   await page.getByText("Shot 1 of 2: The boat leaves").waitFor();
+  expect(await page.getByLabel("Shot 1: The boat leaves").getAttribute("poster")).toContain(first.predictionId);
   expect(await primaries(page)).toEqual(["New shot"]);
   const other = await make("video", sea, { firstFramePredictionId: first.predictionId });
   await page.reload();
