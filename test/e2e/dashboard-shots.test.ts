@@ -63,6 +63,7 @@ test("a shot of a film → its place, the ones beside it and the way back; delet
   await page.getByText("“Noon” is deleted.").waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Projects", exact: true }).first().click();
   const card = page.getByRole("article").filter({ hasText: "Dusk" });
+  await card.waitFor();
   expect(await marked(page)).toEqual(["Projects"]);
   await card.getByRole("link", { name: "The pier" }).click();
   await page.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
@@ -82,6 +83,9 @@ test("a shot is deleted → undone, it is where it was; the page is left, it is 
   await until("it is shown again", async () => (await shown(page)).join() === "Night,Noon,Day");
   expect(await saved()).toEqual(["Night", "Noon", "Day"]);
 
+  await deleteShot(page, "Noon");
+  await page.keyboard.press("Control+z");
+  await until("it is back by keys", async () => (await shown(page)).join() === "Night,Noon,Day");
   await deleteShot(page, "Noon");
   expect(await saved()).toEqual(["Night", "Noon", "Day"]);
   await page.goto("about:blank");

@@ -33,10 +33,15 @@ export function withHidden(all: string[], shown: string[]): string[] {
   return [...whole, ...waiting];
 }
 
+/** What undoes those that can be undone, the latest last. */
+let undos: (() => void)[] = [];
+
+const isEdited = (target: EventTarget | null) => target instanceof HTMLElement && target.matches("input, textarea");
+
 type Deletion = { id: string; title: string; remove: (keyframe: KeyframeClient) => Promise<unknown> };
 
 /**
- * Hides something at once and deletes it after ten seconds, in which a toast can undo it, or when the page is left. Rejects when it cannot
+ * Hides something at once and deletes it after ten seconds, in which a toast or Ctrl+Z can undo it, or when the page is left. Rejects when it cannot
  * be deleted then, because nobody is signed in.
  */
 export function useDeleteLater() {
@@ -47,6 +52,8 @@ export function useDeleteLater() {
     const settle = () => {
       clearTimeout(timer);
       removeEventListener("pagehide", finish);
+      removeEventListener("keydown", press);
+      undos = undos.filter((one) => one !== undo);
       notifications.hide(id);
     };
     const show = () => setHidden([...hidden].filter((one) => one !== id));
@@ -66,8 +73,16 @@ export function useDeleteLater() {
       show();
       document.querySelector("main")?.focus(); // the button is gone
     };
+    const press = (event: KeyboardEvent) => {
+      const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key === "z";
+      if (!isUndo || isEdited(event.target) || undos.at(-1) !== undo) return;
+      event.preventDefault();
+      undo();
+    };
     const timer = setTimeout(finish, UNDO_MS);
     addEventListener("pagehide", finish);
+    addEventListener("keydown", press);
+    undos = [...undos, undo];
     setHidden([...hidden, id]);
     notifications.show({
       id,
@@ -76,7 +91,7 @@ export function useDeleteLater() {
       message: (
         <Group justify="space-between" wrap="nowrap">
           <span style={{ overflowWrap: "anywhere" }}>“{title}” is deleted.</span>
-          <SmallButton onClick={undo} aria-label={`Undo: delete ${title}`}>
+          <SmallButton onClick={undo} aria-label={`Undo: delete ${title}`} aria-keyshortcuts="Control+Z" title="Ctrl+Z">
             Undo
           </SmallButton>
         </Group>
