@@ -139,6 +139,26 @@ test("a balance below the cost of 8 takes → said beside their button, with the
   await page.getByText("Your balance is $0.50.").waitFor();
 });
 
+test("a film's missing frames cost more than the budget has → said; with a shot less it fits, and they are started", async () => {
+  const person = await newPerson();
+  await setBudget(person, 150_000);
+  const { filmId } = await person.keyframe.films.create({ title: "The pier" });
+  for (const title of ["Day", "Noon", "Night"])
+    await person.keyframe.createProject({ title, textPrompt: title, filmId });
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const window = page.getByRole("dialog", { name: "Generate what is missing" });
+  const problem = "3 first frames can cost $0.20, and your budget has $0.15 left. Choose fewer shots, a cheaper model,";
+  await window.getByText(problem).waitFor();
+  await expectGoodLooks(page);
+  await window.getByLabel("3. Night").uncheck();
+  await window.getByText("your budget").waitFor({ state: "detached" });
+  await window.getByText("About $0.13").waitFor();
+  await window.getByRole("button", { name: "Generate 2 first frames" }).click();
+  await window.getByText("2 first frames started.").waitFor();
+});
+
 test("a video of unknown price under a budget → said before it, and refused with what to do", async () => {
   const person = await newPerson();
   await setBudget(person, 10_000_000);

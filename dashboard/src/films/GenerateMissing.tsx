@@ -5,13 +5,17 @@ import type { FilmWithShots, Shot, Step } from "../../../client/index.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
-import { exceedsBalance, overBudgetWords } from "../steps/cost-words.ts";
+import { exceedsBalance, ofPart, overBudgetWords } from "../steps/cost-words.ts";
 import { dollars } from "../ui/money.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
 /** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
 const isChained = (before: Shot | undefined) => before !== undefined && before.takes["last-frame"] !== null;
+
+/** Null: one is not known. */
+const sumOf = (micros: (number | null)[]) =>
+  micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
 
 /** Starts a step for the shots that lack it, with the default model and each shot's own prompt. */
 export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
@@ -51,13 +55,10 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
-  const micros = wanted.map(({ estimateMicros }) => estimateMicros);
-  const sum = micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
-  const startable = listed?.filter((one) => one.error === null).length ?? 0;
-  const overBudget =
-    data && wanted.length > 0
-      ? overBudgetWords(data, { what: countWords(step, startable), fewer: startable > 1 ? "fewer shots" : undefined })
-      : null;
+  const sum = sumOf(wanted.map(({ estimateMicros }) => estimateMicros));
+  const limits = data && ofPart(data, sumOf(wanted.map(({ atMostMicros }) => atMostMicros)));
+  const start = { what: countWords(step, wanted.length), fewer: wanted.length > 1 ? "fewer shots" : undefined };
+  const overBudget = limits && wanted.length > 0 ? overBudgetWords(limits, start) : null;
   const close = () => {
     setChosen(null);
     setChanged([]);
@@ -110,9 +111,9 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         ))}
       </Stack>
       {wanted.length > 0 && <Text size="sm">{sum === null ? "Price unknown" : `About ${dollars(sum)}`}</Text>}
-      {data && overBudget !== null && (
+      {limits && overBudget !== null && (
         <Text size="sm">
-          {overBudget} {exceedsBalance(data) && <CreditLink />}
+          {overBudget} {exceedsBalance(limits) && <CreditLink />}
         </Text>
       )}
     </FormWindow>

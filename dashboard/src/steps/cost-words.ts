@@ -11,18 +11,29 @@ export function estimateWords({ estimateMicros, atMostMicros }: Estimate): strin
 export const takesOf = (count: number): Start =>
   count === 1 ? { what: "This take" } : { what: `${count} takes`, fewer: "fewer takes" };
 
+type Limits = Pick<Estimate, "withinBudget" | "availableMicros" | "atMostMicros" | "balance">;
+
 /** Whether the balance is what would refuse a start. */
 export const exceedsBalance = ({ balance, atMostMicros }: Pick<Estimate, "balance" | "atMostMicros">): boolean =>
   balance !== null && (atMostMicros ?? 0) > balance.availableMicros;
 
+/** Whether the user's own budget is. */
+const exceedsBudget = ({
+  availableMicros,
+  atMostMicros,
+}: Pick<Estimate, "availableMicros" | "atMostMicros">): boolean =>
+  availableMicros !== null && (atMostMicros ?? 0) > availableMicros;
+
+/** The same for a part of what was estimated. Whether the service's budget admits it is then not known, and not said. */
+export function ofPart<All extends Limits>(all: All, atMostMicros: number | null): All {
+  const part = { ...all, atMostMicros };
+  const isByUser = exceedsBalance(all) || exceedsBudget(all);
+  return { ...part, withinBudget: all.withinBudget || (isByUser && !exceedsBalance(part) && !exceedsBudget(part)) };
+}
+
 /** Why the budgets or the balance would refuse a start now; null if they would not. */
 export function overBudgetWords(
-  {
-    withinBudget,
-    availableMicros,
-    atMostMicros,
-    balance,
-  }: Omit<Estimate, "model" | "requestedModel" | "quoteId" | "quotedUntil">,
+  { withinBudget, availableMicros, atMostMicros, balance }: Limits,
   start: Start,
 ): string | null {
   if (withinBudget) return null;
