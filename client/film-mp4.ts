@@ -51,9 +51,9 @@ export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sin
   );
   const output = new media.Output({ format: new media.Mp4OutputFormat({ fastStart: false }), target });
   try {
-    for (const [at, { file, title }] of files.entries()) {
+    for (const { file, ...shot } of files) {
       await pause();
-      const name = nameShot(at, title);
+      const name = nameShot(shot);
       const opened = await openVideo(file);
       if (opened === null) throw cannotJoin(`${name}, is not a video that it can read`);
       inputs.push(opened.input);

@@ -20,7 +20,9 @@ export class FilmError extends Error {
   }
 }
 
-export type ShotFile = { title: string; file: Blob; output: Output };
+/** A shot with a video. `number`: its place in the film, from 1. */
+type MadeShot = { title: string; number: number; output: Output };
+export type ShotFile = MadeShot & { file: Blob };
 
 /** Where a film is written. `position` is in bytes. */
 export type Sink = {
@@ -30,41 +32,51 @@ export type Sink = {
 };
 
 /** A shot in a message. */
-export const nameShot = (at: number, title: string): string => `shot ${at + 1}, “${title}”`;
+export const nameShot = ({ number, title }: Pick<MadeShot, "number" | "title">): string => `shot ${number}, “${title}”`;
+
+export const madeShots = ({ shots }: FilmWithShots): MadeShot[] =>
+  shots.flatMap(({ title, takes: { video } }, at) =>
+    video?.output ? [{ title, number: at + 1, output: video.output }] : [],
+  );
+
+/** The shots that have no video yet, as “shot 2, “Open sea””. A rough cut leaves them out. */
+export const missingShots = ({ shots }: FilmWithShots): string[] =>
+  shots.flatMap(({ title, takes }, at) => (takes.video?.output ? [] : [nameShot({ number: at + 1, title })]));
 
 /** Which shots of a film have no video yet, or that it has none, as a sentence; null when it can be made. */
-export function missingVideos({ shots }: FilmWithShots): string | null {
-  if (shots.length === 0) return "This film has no shots yet.";
-  const missing = shots.flatMap(({ title, takes }, at) => (takes.video?.output ? [] : [`${at + 1}, “${title}”`]));
+export function missingVideos(film: FilmWithShots): string | null {
+  if (film.shots.length === 0) return "This film has no shots yet.";
+  const missing = missingShots(film);
   if (missing.length === 0) return null;
-  return `No video yet: shot ${missing.join("; shot ")}. Generate it, or remove the shot from the film.`;
+  return `No video yet: ${missing.join("; ")}. Generate it, or remove the shot from the film.`;
 }
 
 /** Each takes a connection, and browsers have six for a server. */
 const DOWNLOADS_AT_ONCE = 4;
 
-/** The videos of a film in order. `kept` has those that were downloaded before, and keeps the others. `onShot` gets how many are there. */
+/** The videos of a film in order, of a rough cut those that are there. `kept` has those that were downloaded before, and keeps the others. `onShot` gets how many are there. */
 export async function downloadShots(
   film: FilmWithShots,
+  isRoughCut: boolean,
   kept: Map<string, Blob>,
   onShot: (done: number) => void,
   signal: AbortSignal | undefined,
 ): Promise<ShotFile[]> {
   const missing = missingVideos(film);
-  if (missing !== null) throw new FilmError("video_missing", missing);
+  const shots = madeShots(film);
+  if (missing !== null && !(isRoughCut && shots.length > 0)) throw new FilmError("video_missing", missing);
   const files: ShotFile[] = [];
-  const waiting = film.shots.entries();
+  const waiting = shots.entries();
   let done = 0;
   onShot(done);
   const work = async () => {
-    for (const [at, { title, takes }] of waiting) {
-      const output = takes.video?.output;
-      if (!output) continue;
-      const file = kept.get(output.path) ?? (await download(output.url, nameShot(at, title), signal));
-      kept.set(output.path, file);
-      files[at] = { title, file, output };
+    for (const [at, shot] of waiting) {
+      const { path, url } = shot.output;
+      const file = kept.get(path) ?? (await download(url, nameShot(shot), signal));
+      kept.set(path, file);
+      files[at] = { ...shot, file };
       done += 1;
-      if (done < film.shots.length) onShot(done);
+      if (done < shots.length) onShot(done);
     }
   };
   try {

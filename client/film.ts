@@ -1,7 +1,7 @@
-import { downloadShots, FilmError, type ShotFile, type Sink } from "./film-shots.ts";
+import { downloadShots, FilmError, madeShots, type ShotFile, type Sink } from "./film-shots.ts";
 import type { FilmWithShots } from "./types.ts";
 
-export { FilmError, type FilmErrorCode, missingVideos, safeFileName } from "./film-shots.ts";
+export { FilmError, type FilmErrorCode, missingShots, missingVideos, safeFileName } from "./film-shots.ts";
 
 export type FilmProgress = {
   /** The part of the whole that is done, from 0 to 1. */
@@ -21,6 +21,8 @@ export type FilmOptions = {
   onProgress?: ((progress: FilmProgress) => void) | undefined;
   /** Ends it: the promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+  /** Leaves out the shots that have no video yet (`missingShots`). Without it they are an error. */
+  isRoughCut?: boolean | undefined;
   /** The shots that were downloaded, by `output.path`. With the same map, a second attempt downloads only the others. */
   downloads?: Map<string, Blob> | undefined;
 };
@@ -72,11 +74,12 @@ async function makeFilm(...given: MakeFilm): Promise<Blob> {
 }
 
 async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Blob> {
-  const { file, onProgress, signal, downloads = new Map() } = options;
+  const { file, onProgress, signal, isRoughCut = false, downloads = new Map() } = options;
+  const { length } = madeShots(film);
   const half = (what: FilmProgress["doing"], from: number) => (at: number) =>
-    onProgress?.({ share: from + at / film.shots.length / 2, doing: what, shot: at + 1, shots: film.shots.length });
+    onProgress?.({ share: from + at / length / 2, doing: what, shot: at + 1, shots: length });
   const onShot = half(doing, 0.5);
-  const shots = await downloadShots(film, downloads, half("downloading", 0), signal);
+  const shots = await downloadShots(film, isRoughCut, downloads, half("downloading", 0), signal);
   if (file === undefined) {
     if (shots.reduce((sum, shot) => sum + shot.file.size, 0) > MOST_IN_MEMORY) {
       const message =

@@ -28,11 +28,12 @@ export function contentSecurityPolicy(supabaseUrl: string | undefined): Plugin {
   };
 }
 
-type Project = { supabaseUrl: string; publishableKey: string };
+type Project = { supabaseUrl: string; publishableKey: string; creditUrl?: string };
 
 /** The project of this build. Null without both variables: then the server of the pages provides config.json. */
 export function readProject(variables: Record<string, string | undefined>): Project | null {
   const { SUPABASE_URL: supabaseUrl = "", SUPABASE_PUBLISHABLE_KEY: publishableKey = "" } = variables;
+  const creditUrl = variables.KEYFRAME_CREDIT_URL ?? "";
   if (supabaseUrl === "" && publishableKey === "") return null;
   if (supabaseUrl === "" || publishableKey === "") {
     throw new Error("Set both SUPABASE_URL and SUPABASE_PUBLISHABLE_KEY, or neither.");
@@ -41,7 +42,10 @@ export function readProject(variables: Record<string, string | undefined>): Proj
   if (publishableKey.startsWith("sb_secret_")) {
     throw new Error("SUPABASE_PUBLISHABLE_KEY holds the secret key. Anybody could read it: use the publishable one.");
   }
-  return { supabaseUrl, publishableKey };
+  if (creditUrl === "") return { supabaseUrl, publishableKey };
+  if (!/^https?:\/\//.test(creditUrl) || !URL.canParse(creditUrl))
+    throw new Error("KEYFRAME_CREDIT_URL must be the address of a page, such as https://app.example/credit.");
+  return { supabaseUrl, publishableKey, creditUrl };
 }
 
 /** Puts config.json beside the pages. */

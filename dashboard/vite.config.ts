@@ -18,6 +18,7 @@ export default defineConfig({
     outDir: "dist",
     emptyOutDir: true,
     target: "es2023",
+    cssCodeSplit: false, // all of it is small: one request in place of one a page
     // The first versions with light-dark(): for older ones the build rewrites it in a way that breaks the component library.
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     chunkSizeWarningLimit: 700, // the scripts of the first page, together
@@ -34,7 +35,7 @@ export default defineConfig({
             { name: "forms", test: /@mantine[\\/]form[\\/]/, priority: 1.5 }, // of the sign-in and the endpoints alone
             { name: "first", tags: ["$initial"], priority: 2 },
             { name: "shared", test: /node_modules|src[\\/](app|ui)[\\/]|query-client/, minShareCount: 2, priority: 1 },
-            { name: "films", test: /src[\\/](projects|queries|steps|studio)[\\/]/, minShareCount: 2 },
+            { name: "films", test: /src[\\/](elements|projects|queries|steps|studio)[\\/]/, minShareCount: 2 },
             { name: "webhooks", test: /src[\\/]webhooks[\\/]/, minShareCount: 2 },
             { name: "session", test: /src[\\/]session[\\/]/, minShareCount: 2 },
           ],

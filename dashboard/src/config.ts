@@ -5,6 +5,8 @@ export type Config = {
   publishableKey: string;
   /** Set by the local stack only. */
   demoUser: { email: string; password: string } | null;
+  /** Where users of the app add credit to their balance; null: nowhere. */
+  creditUrl: string | null;
 };
 
 /** Throws an error to show when config.json is missing or unusable. */
@@ -17,6 +19,6 @@ export async function loadConfig(): Promise<Config> {
     throw new Error("config.json is missing. Build the dashboard with SUPABASE_URL and SUPABASE_PUBLISHABLE_KEY.");
   }
   // Without supabaseUrl the page is served by the project's own gateway.
-  const { supabaseUrl = location.origin, publishableKey, demoUser = null } = given;
-  return { supabaseUrl: supabaseUrl.replace(/\/+$/, ""), publishableKey, demoUser };
+  const { supabaseUrl = location.origin, publishableKey, demoUser = null, creditUrl = null } = given;
+  return { supabaseUrl: supabaseUrl.replace(/\/+$/, ""), publishableKey, demoUser, creditUrl };
 }

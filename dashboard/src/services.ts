@@ -9,6 +9,8 @@ export type Services = {
   config: Config;
   auth: GoTrueClient;
   keyframe: KeyframeClient;
+  /** A client whose requests outlive the page. It has the token of now, because a page that is left waits for nothing. */
+  openLastClient: () => Promise<KeyframeClient>;
   /** Data API and Storage as the user. Three requests do not need supabase-js, which is 33 kB. */
   callPlatform: CallPlatform;
 };
@@ -33,6 +35,12 @@ export function createServices(config: Config): Services {
   };
   // Queries retry on their own.
   const keyframe = createKeyframeClient({ url: supabaseUrl, apikey: publishableKey, getToken, retries: 1 });
+  const openLastClient = async () => {
+    const token = await getToken();
+    const keptAlive = (address: string, init: RequestInit) => fetch(address, { ...init, keepalive: true });
+    const options = { url: supabaseUrl, apikey: publishableKey, retries: 0, fetch: keptAlive };
+    return createKeyframeClient({ ...options, getToken: () => token });
+  };
   const callPlatform: CallPlatform = async (path, { json, signal } = {}) => {
     const token = (await getToken()) ?? publishableKey;
     const response = await fetch(supabaseUrl + path, {
@@ -54,7 +62,7 @@ export function createServices(config: Config): Services {
     if (!response.ok) throw refusalOf(response.status, answer);
     return answer;
   };
-  return { config, auth, keyframe, callPlatform };
+  return { config, auth, keyframe, openLastClient, callPlatform };
 }
 
 /** The service's own refusals carry their code as message. */

@@ -93,6 +93,7 @@ test("a shot is pressed → the film plays from there; a complete film is a down
   const { page } = await visit({ session: person.session });
   await page.goto(`/#/films/${filmId}`);
   await page.getByText("Shot 1 of 2: The boat leaves").waitFor();
+  expect(await page.getByLabel("Shot 1: The boat leaves").getAttribute("poster")).toContain(first.predictionId);
   expect(await primaries(page)).toEqual(["New shot"]);
   const other = await make("video", sea, { firstFramePredictionId: first.predictionId });
   await page.reload();
@@ -128,18 +129,18 @@ test("a new shot → has the ratio, reference and settings of the shot before, n
   await card.getByLabel("Prompt for this step").fill("At night");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText("2K").click();
   await card.getByText("2K", { exact: true }).first().waitFor();
-  await page.getByRole("link", { name: "Film", exact: true }).click();
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "New shot" }).click();
   await page.getByLabel("Title").fill("The storm");
   await page.getByLabel("Prompt").fill("A storm");
   await page.keyboard.press("Control+Enter");
-  await page.getByRole("heading", { level: 1, name: "The storm" }).waitFor();
+  await page.getByRole("link", { name: "The storm" }).click();
   await card.getByRole("button", { name: "Settings:" }).waitFor();
   await card.getByText(/· 2K/).waitFor();
   const { shots } = await keyframe.films.read(filmId);
   expect(shots.at(-1)).toMatchObject({ title: "The storm", aspectRatio: "9:16", referenceImagePath });
 
-  await page.getByRole("link", { name: "Film", exact: true }).click();
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "Actions for the film" }).click();
   await page.getByRole("menuitem", { name: "Add a project" }).click();
   const form = page.getByRole("dialog", { name: "Add a project" });

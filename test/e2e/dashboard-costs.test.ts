@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { stepCard } from "../support/dashboard/film.ts";
@@ -24,34 +24,34 @@ const setBudget = ({ session }: Person, month: number) =>
 const choose = (page: Page, card: "First frame" | "Video", name: string, value: string) =>
   stepCard(page, card).getByRole("radiogroup", { name }).getByText(value, { exact: true }).click();
 
-test("another resolution → the estimate follows; at the end its cost is on the take, in history and among the sums", async () => {
+test("another resolution → the estimate follows; at the end its cost is on the take, in the list of takes and among the sums", async () => {
   const person = await newPerson();
   const { page } = await visit({ session: person.session });
   await openStudio(page, person);
   const card = stepCard(page, "First frame");
-  await card.getByText("about $0.067").waitFor();
+  await card.getByText("about $0.07").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
   await choose(page, "First frame", "Resolution", "2K");
-  await card.getByText("about $0.101").waitFor();
+  await card.getByText("about $0.10").waitFor();
   const button = card.getByRole("button", { name: "Generate" });
   const described = await button.evaluate((one) =>
     (one.getAttribute("aria-describedby") ?? "").split(" ").map((id) => document.getElementById(id)?.textContent),
   );
-  expect(described).toEqual(["about $0.101", ""]);
+  expect(described).toEqual(["about $0.10", ""]);
   await button.click();
-  await card.getByText(/took .* · \$0\.101$/).waitFor();
-  await card.getByRole("button", { name: "History of the first frame" }).click();
+  await card.getByText(/took .* · \$0\.10$/).waitFor();
+  await card.getByRole("button", { name: "All takes: first frame" }).click();
   await page
     .getByRole("dialog")
-    .getByText(/took .* · \$0\.101$/)
+    .getByText(/took .* · \$0\.10$/)
     .waitFor();
   await page.keyboard.press("Escape");
 
   await page.getByRole("button", { name: "Account and theme" }).click();
-  await page.getByRole("menuitem", { name: "This month $0.101" }).waitFor();
+  await page.getByRole("menuitem", { name: "This month $0.10" }).waitFor();
   await expectGoodLooks(page);
-  await page.getByRole("menuitem", { name: "This month $0.101" }).click();
-  await page.getByRole("heading", { name: "This month $0.101" }).waitFor();
+  await page.getByRole("menuitem", { name: "This month $0.10" }).click();
+  await page.getByRole("heading", { name: "This month $0.10" }).waitFor();
   await page.getByText("You have no budget of your own.").waitFor();
   const row = (name: string) => page.getByRole("row").filter({ has: page.getByText(name, { exact: true }) });
   const today = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" }).format(new Date());
@@ -63,11 +63,11 @@ test("another resolution → the estimate follows; at the end its cost is on the
   ] as const) {
     await page.getByRole("radiogroup", { name: "Sums by" }).getByText(group, { exact: true }).click();
     await row(name).waitFor();
-    expect(await row(name).getByRole("cell").allTextContents()).toEqual([name, "1", "$0.101", "$0.00"]);
-    expect(await row("Total").getByRole("columnheader").allTextContents()).toEqual(["Total", "1", "$0.101", "$0.00"]);
+    expect(await row(name).getByRole("cell").allTextContents()).toEqual([name, "1", "$0.10", "$0.00"]);
+    expect(await row("Total").getByRole("columnheader").allTextContents()).toEqual(["Total", "1", "$0.10", "$0.00"]);
   }
   await page.getByLabel("Month", { exact: true }).selectOption({ index: 1 });
-  await page.getByText("No runs in this month.").waitFor();
+  await page.getByText("No takes in this month.").waitFor();
   await page.getByRole("heading", { name: /\d{4} \$0\.00$/ }).waitFor();
   expect(await page.getByText("You have no budget of your own.").count()).toBe(0); // a budget is of now
   await expectGoodLooks(page);
@@ -80,39 +80,83 @@ test("a start over the budget → said before, refused with what is left; a chea
   watch.allow(/status of 402/);
   await openStudio(page, person);
   const card = stepCard(page, "First frame");
-  await card.getByText("about $0.067").waitFor();
+  await card.getByText("about $0.07").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
   await choose(page, "First frame", "Resolution", "2K");
-  await card.getByText("Your budget has $0.10 left. Choose a cheaper model, resolution or length.").waitFor();
+  await card
+    .getByText(
+      "This take can cost $0.101, and your budget has $0.10 left. Choose a cheaper model, resolution or length.",
+    )
+    .waitFor();
   await card.getByRole("button", { name: "Generate" }).click();
   const refusal = card.getByRole("alert").filter({ hasText: "Could not start" });
   await refusal.getByText("Your budget for this month has $0.10 of $0.10 left; this start can cost $0.101.").waitFor();
-  expect(await card.getByText("Your budget").and(page.locator(":visible")).count()).toBe(1); // not said twice
+  expect(
+    await card
+      .getByText(/your budget/i)
+      .and(page.locator(":visible"))
+      .count(),
+  ).toBe(1); // not said twice
   await expectGoodLooks(page);
   await choose(page, "First frame", "Resolution", "1K");
   await refusal.waitFor({ state: "detached" });
-  await card.getByText("Your budget has").waitFor({ state: "hidden" });
+  await card.getByText("and your budget has").waitFor({ state: "hidden" });
   await card.getByRole("button", { name: "Generate" }).click();
-  await card.getByText(/took .* · \$0\.067$/).waitFor();
-  await card.getByText("Your budget has $0.033 left.").waitFor();
+  await card.getByText(/took .* · \$0\.07$/).waitFor();
+  await card.getByText("This take can cost $0.07, and your budget has $0.03 left.").waitFor();
   await page.getByRole("link", { name: "Usage" }).click();
-  await page.getByRole("heading", { name: "This month $0.067 of $0.10" }).waitFor();
-  await page.getByText("Your budget for this month has $0.033 of $0.10 left.").waitFor();
+  await page.getByRole("heading", { name: "This month $0.07 of $0.10" }).waitFor();
+  await page.getByText("Your budget for this month has $0.03 of $0.10 left.").waitFor();
   expect(await page.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("67");
   await expectGoodLooks(page);
 });
 
-test("a balance below the cost of a start → said beside its button, in the account menu and on the page of sums", async () => {
+test("a balance below the cost of 8 takes → said beside their button, with the app's link; in the menu and among the sums", async () => {
   const person = await newPerson();
-  await sql`select keyframe_private.add_credit(${person.session.user.id}, 50000, 'grant', 'welcome', 'five cents')`;
-  const { page } = await visit({ session: person.session });
+  await sql`select keyframe_private.add_credit(${person.session.user.id}, 500000, 'grant', 'welcome', 'fifty cents')`;
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 402/);
+  const { publishableKey } = inject("stack");
+  const json = { publishableKey, creditUrl: "https://app.example/credit" };
+  await page.route("**/config.json", (route) => route.fulfill({ json }));
   await openStudio(page, person);
-  await stepCard(page, "First frame").getByText("Your balance is $0.05. Add credit,").waitFor();
+  const card = stepCard(page, "First frame");
+  await card.getByText("about $0.07").waitFor();
+  await card.getByLabel("Takes: first frame").selectOption("8 takes");
+  await card
+    .getByText("8 takes can cost $0.54, and your balance is $0.50. Add credit, or choose fewer takes,")
+    .waitFor();
+  expect(await card.getByRole("link", { name: "Add credit" }).getAttribute("href")).toBe("https://app.example/credit");
+  await expectGoodLooks(page);
+  await card.getByRole("button", { name: /^Generate:/ }).click();
+  const refusal = card.getByRole("alert").filter({ hasText: "Could not start 8 takes" });
+  await refusal.getByText("This start can cost $0.54, and your balance is $0.50. Add credit,").waitFor();
+  await refusal.getByRole("link", { name: "Add credit" }).waitFor();
   await page.getByRole("button", { name: "Account and theme" }).click();
-  await page.getByRole("menuitem", { name: "This month $0.00, balance $0.05" }).waitFor();
+  await page.getByRole("menuitem", { name: "This month $0.00, balance $0.50" }).waitFor();
   await expectGoodLooks(page);
   await page.getByRole("menuitem", { name: "This month" }).click();
-  await page.getByText("Your balance is $0.05.", { exact: true }).waitFor();
+  await page.getByText("Your balance is $0.50.").waitFor();
+});
+
+test("a film's missing frames cost more than the budget has → said; with a shot less it fits, and they are started", async () => {
+  const person = await newPerson();
+  await setBudget(person, 150_000);
+  const { filmId } = await person.keyframe.films.create({ title: "The pier" });
+  for (const title of ["Day", "Noon", "Night"])
+    await person.keyframe.createProject({ title, textPrompt: title, filmId });
+  const { page } = await visit({ session: person.session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const window = page.getByRole("dialog", { name: "Generate what is missing" });
+  const problem = "3 first frames can cost $0.20, and your budget has $0.15 left. Choose fewer shots, a cheaper model,";
+  await window.getByText(problem).waitFor();
+  await expectGoodLooks(page);
+  await window.getByLabel("3. Night").uncheck();
+  await window.getByText("your budget").waitFor({ state: "detached" });
+  await window.getByText("About $0.13").waitFor();
+  await window.getByRole("button", { name: "Generate 2 first frames" }).click();
+  await window.getByText("2 first frames started.").waitFor();
 });
 
 test("a video of unknown price under a budget → said before it, and refused with what to do", async () => {
@@ -142,21 +186,21 @@ test("settings change while the price is read → the old price is dimmed; butto
   const { page } = await visit({ session: person.session });
   await openStudio(page, person);
   const card = stepCard(page, "First frame");
-  const price = card.getByText("about $0.067");
+  const price = card.getByText("about $0.07");
   await price.waitFor();
   expect(await price.getAttribute("data-old")).toBe(null);
   await card.getByRole("button", { name: "Settings" }).click();
   const held = Promise.withResolvers<void>();
   await page.route("**/estimate", (route) => held.promise.then(() => route.continue()));
   await choose(page, "First frame", "Resolution", "2K");
-  await card.locator("[data-old]", { hasText: "about $0.067" }).waitFor();
+  await card.locator("[data-old]", { hasText: "about $0.07" }).waitFor();
   held.resolve();
-  await card.getByText("about $0.101").waitFor();
+  await card.getByText("about $0.10").waitFor();
   expect(await card.locator("[data-old]").count()).toBe(0);
 
   await page.setViewportSize({ width: 1280, height: 480 });
   await card.getByText("No earlier pictures yet.").scrollIntoViewIfNeeded();
-  for (const shown of [card.getByText("about $0.101"), card.getByRole("button", { name: "Generate" })]) {
+  for (const shown of [card.getByText("about $0.10"), card.getByRole("button", { name: "Generate" })]) {
     const { y = -1, height = 0 } = (await shown.boundingBox()) ?? {};
     expect(y).toBeGreaterThanOrEqual(60); // below the header
     expect(y + height).toBeLessThan(480);

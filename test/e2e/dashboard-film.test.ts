@@ -72,7 +72,7 @@ test("sign up, project, reference image, three steps → the video plays; anothe
   await other.getByRole("heading", { name: "No projects yet" }).waitFor();
 });
 
-test("a run is canceled, the next one fails → each in its card, with what to do now; the history has both", async () => {
+test("a run is canceled, the next one fails → each in its card, with what to do and whether it was charged; both are takes", async () => {
   const user = await signUp();
   const projectId = await user.createProject({ title: "Harbour" });
   await startStuck(sql, user, "first-frame", projectId);
@@ -104,11 +104,12 @@ test("a run is canceled, the next one fails → each in its card, with what to d
   await prompt.fill(uniquePrompt("[[fault:failed=The sea was too rough.]]"));
   await runAgain.click();
   await card.getByText("Failed").first().waitFor();
-  await card.getByRole("alert").filter({ hasText: "The sea was too rough.Try again.provider_failed" }).waitFor();
+  const charged = /The sea was too rough\.Try again\.Charge not known yet, at most \$0\.07\.provider_failed/;
+  await card.getByRole("alert").filter({ hasText: charged }).waitFor();
   await expectGoodLooks(page);
-  await card.getByRole("button", { name: "History of the first frame" }).click();
-  const history = page.getByRole("dialog", { name: "History of the first frame" });
-  for (const status of ["canceled", "failed"]) await history.locator(`li[data-status=${status}]`).waitFor();
+  await card.getByRole("button", { name: "All takes: first frame" }).click();
+  const all = page.getByRole("dialog", { name: "Takes of the first frame" });
+  for (const status of ["canceled", "failed"]) await all.locator(`li[data-status=${status}]`).waitFor();
 });
 
 test("a run is canceled that has just ended → its end shows, and no error", async () => {
@@ -190,10 +191,10 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
     await form.getByLabel("Title").fill(title);
     await form.getByLabel("Prompt").fill(`${title}, a harbour at dawn`);
     await form.getByRole("button", { name: "Create shot" }).click();
-    await page.getByRole("heading", { level: 1, name: title }).waitFor();
   };
   await page.getByRole("button", { name: "New shot" }).click();
   await fillShot("The boat leaves");
+  await page.getByRole("link", { name: "The boat leaves" }).click();
   await runStep(page, "First frame");
   await runStep(page, "Last frame");
   const next = page.getByRole("button", { name: "Next shot" });
@@ -208,6 +209,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await next.click();
   expect(await shot.getByLabel("Title").inputValue()).toBe("");
   await fillShot("Open sea");
+  await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
   await stepCard(page, "Video").getByAltText("Last frame of the shot before").waitFor();
   await runStep(page, "Video");
 
@@ -216,7 +218,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   expect(shots.map(({ title }) => title)).toEqual(["The boat leaves", "Open sea"]);
   expect(shots[1]?.takes.video?.input.firstFramePredictionId).toBe(shots[0]?.takes["last-frame"]?.predictionId);
 
-  await page.getByRole("link", { name: "Film", exact: true }).click();
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
   const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
   const savedTitles = async () => {
     const { shots: saved } = await keyframe.films.read(film?.filmId ?? "");
@@ -231,7 +233,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Download" }).press("Enter");
-  const missing = "No video yet: shot 1, “The boat leaves”. Generate it, or remove the shot from the film.";
+  const missing = "A rough cut. Left out, because they have no video yet: shot 1, “The boat leaves”.";
   await page.getByRole("dialog", { name: "Download film" }).getByText(missing).waitFor();
   await expectGoodLooks(page);
   await page.getByRole("button", { name: "Cancel" }).press("Enter");
@@ -277,7 +279,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
 
   const setFilm = async (title: string, choice: string) => {
     await page.getByRole("button", { name: `Actions for ${title}` }).press("Enter");
-    await page.getByRole("menuitem", { name: "Film" }).press("Enter");
+    await page.getByRole("menuitem", { name: "Move or remove from film" }).press("Enter");
     const choosing = page.getByRole("dialog", { name: "Film of this shot" });
     await choosing.getByRole("option", { name: "The sea" }).waitFor({ state: "attached" }); // the films are read
     await choosing.getByLabel("Film").selectOption(choice);
@@ -299,7 +301,11 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await expectGoodLooks(page);
   await page.getByRole("dialog").getByRole("button", { name: "Delete film" }).click();
   await page.getByRole("heading", { name: "No films yet" }).waitFor();
-  expect((await keyframe.listProjects()).projects.map(({ filmId }) => filmId)).toEqual([null, null]);
+  await page.goto("about:blank"); // it is deleted then
+  await until("its shots are in no film", async () =>
+    (await keyframe.listProjects()).projects.every(({ filmId }) => filmId === null),
+  );
+  expect((await keyframe.listProjects()).projects.length).toBe(2);
 });
 
 /** Adds a shot with its video to a film. */

@@ -55,6 +55,7 @@ const withNothing: Stop[] = [
   at("/projects", "No projects yet"),
   at("/films", "No films yet"),
   press("New film", "Create film"),
+  at("/elements", "No elements yet"),
   at("/webhooks", "No endpoints yet"),
   at("/usage", "This month $0.00"),
   at("/new-password", "Set a new password"),
@@ -76,6 +77,7 @@ const withEverything = ({ emptyProjectId, webhookId }: Belongings): Stop[] => [
     await page.getByText("Searching older projects…").waitFor();
   },
   at("/films", "The pier"),
+  at("/elements", "Elements"),
   at(`/projects/${emptyProjectId}`, "Nothing yet"),
   at("/webhooks", "The edit suite"),
   at(`/webhooks/${webhookId}`, "The edit suite"),
@@ -136,7 +138,14 @@ test("a phone → the burger opens the pages, following one closes it and puts t
   expect(await burger.getAttribute("aria-expanded")).toBe("false");
   await burger.click();
   const pages = page.getByRole("navigation", { name: "Pages" });
-  expect(await pages.getByRole("link").allTextContents()).toEqual(["Projects", "Films", "Webhooks", "Usage", "Docs"]);
+  expect(await pages.getByRole("link").allTextContents()).toEqual([
+    "Projects",
+    "Films",
+    "Elements",
+    "Webhooks",
+    "Usage",
+    "Docs",
+  ]);
   await expectGoodLooks(page);
   await pages.getByRole("link", { name: "Webhooks" }).click();
   await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor();

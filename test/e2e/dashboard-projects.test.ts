@@ -5,6 +5,7 @@ import { signUp } from "../support/api/user.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { openStudio } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
+import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
 
@@ -94,5 +95,5 @@ test("a project with something running is deleted → “Cancel and delete” do
   await dialog.getByText("It will be canceled. The provider may charge for what it has done so far.").waitFor();
   await dialog.getByRole("button", { name: "Cancel and delete" }).click();
   await page.getByRole("heading", { name: "No projects yet" }).waitFor();
-  expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);
+  await until("it is deleted", async () => (await user.call(`/api/projects/${projectId}`)).status === 404, 20_000);
 });

@@ -13,23 +13,34 @@ import { until } from "../support/until.ts";
 const visit = visitDashboard();
 const sql = openDatabase();
 
-test("three takes are chosen → the price is of all, one press starts them, and the history has them", async () => {
+test("three takes are chosen → the price is of all, one press starts them, and the card shows three with their prices", async () => {
   const person = await newPerson();
   const { projectId } = await newFilmOf(person);
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByLabel("Takes: first frame").selectOption("3 takes");
-  await card.getByText("about $0.201").waitFor();
+  await card.getByText("about $0.20").waitFor();
   await card.getByRole("button", { name: /^Generate:/ }).click();
   await card.getByText("Done").waitFor();
   await until("all takes", async () => {
     const { predictions } = await person.keyframe.listPredictions(projectId, { status: "succeeded" });
     return predictions.length === 3;
   });
-  await card.getByRole("button", { name: "History of the first frame" }).click();
-  await takeAt(page.getByRole("dialog"), 2).waitFor();
+  const takes = card.getByRole("list", { name: "Takes of the first frame" }).getByRole("button");
+  await until(
+    "three with a price",
+    async () => (await takes.allTextContents()).filter((one) => one === "$0.07").length === 3,
+  );
   await expectGoodLooks(page);
+  await takes.nth(2).click();
+  await until("the first take is selected", async () => {
+    const [, , first] = (await person.keyframe.listPredictions(projectId)).predictions;
+    return (await person.keyframe.readProject(projectId)).selected["first-frame"] === first?.predictionId;
+  });
+  await until("it is shown as used", async () => (await takes.nth(2).getAttribute("aria-pressed")) === "true");
+  await card.getByRole("button", { name: "All takes: first frame" }).press("Enter");
+  await takeAt(page.getByRole("dialog"), 2).waitFor();
 });
 
 test("a film generates what is missing → the price of what is ticked is shown; each shot shows what runs, and why it failed", async () => {
@@ -53,7 +64,7 @@ test("a film generates what is missing → the price of what is ticked is shown;
   await expectGoodLooks(page);
   await missing.click();
   const window = page.getByRole("dialog", { name: "Generate what is missing" });
-  await window.getByText("About $0.201").waitFor(); // without the one that is being made
+  await window.getByText("About $0.20").waitFor(); // without the one that is being made
   await expectGoodLooks(page);
   await window.getByText("Video", { exact: true }).click();
   await window.getByText("It has no first frame yet.").nth(3).waitFor();
@@ -62,7 +73,7 @@ test("a film generates what is missing → the price of what is ticked is shown;
   );
   await window.getByText("First frame", { exact: true }).click();
   await window.getByLabel("4. Four").uncheck();
-  await window.getByText("About $0.134").waitFor();
+  await window.getByText("About $0.13").waitFor();
   await window.getByRole("button", { name: "Generate 2 first frames" }).click();
   await window.getByText("2 first frames started.").waitFor();
   await window.getByRole("button", { name: "Done" }).click();

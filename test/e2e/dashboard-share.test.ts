@@ -81,7 +81,7 @@ test("the next shot from the real last frame of a video of a text → its video 
   );
   expect(await page.getByText("From the shot before").count()).toBe(0);
 
-  await page.getByRole("link", { name: "Film", exact: true }).click();
+  await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "Generate what is missing" }).click();
   const missing = page.getByRole("dialog", { name: "Generate what is missing" });
   await missing.getByText("It begins where shot 1 ends, once that is made.").waitFor();

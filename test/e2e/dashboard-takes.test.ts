@@ -29,6 +29,10 @@ beforeAll(async () => {
   film = await newFilmOfTwoFrames();
 });
 
+/** The buttons of the takes that a card shows. */
+const cardTakes = (page: Page, name: Parameters<typeof stepCard>[1]) =>
+  stepCard(page, name).getByRole("list", { name: "Takes of the" }).getByRole("button");
+
 const untilHasFocus = (within: Locator) =>
   until("the focus", () => within.evaluate((one) => one.contains(document.activeElement)));
 
@@ -49,7 +53,7 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
   await untilShows(video.getByRole("img", { name: "Latest first frame" }), newer);
   expect(await video.locator("video").getAttribute("poster")).toContain(older.predictionId);
 
-  await frame.getByRole("button", { name: "History of the first frame" }).click();
+  await frame.getByRole("button", { name: "All takes: first frame" }).click();
   const sheet = await Promise.all([0, 1].map((at) => takeAt(page.getByRole("dialog"), at).boundingBox()));
   expect(sheet[0]?.y).toBe(sheet[1]?.y); // beside each other
   await takeAt(page.getByRole("dialog"), 1).click();
@@ -63,17 +67,20 @@ test("an earlier first frame is selected → it shows as used everywhere, also a
   for (const one of [page, elsewhere]) {
     await untilShows(stepCard(one, "First frame").getByRole("img").first(), older);
     await stepCard(one, "First frame").getByText("Used for the next video").waitFor();
-    await stepCard(one, "First frame").getByText("Done, newest not used").waitFor();
-    await untilShows(stepCard(one, "First frame").getByRole("img", { name: "New first frame" }), newer);
+    await stepCard(one, "First frame").getByText("Ready, but the latest take is not used").waitFor();
+    await untilShows(stepCard(one, "First frame").locator("ol img").first(), newer);
+    expect(await cardTakes(one, "First frame").allTextContents()).toEqual(["$0.07", "$0.07"]);
+    await cardTakes(one, "First frame").and(one.locator("[aria-pressed=true]")).waitFor();
+    expect(await cardTakes(one, "First frame").nth(1).getAttribute("aria-pressed")).toBe("true");
     await stepCard(one, "Video").getByText("Next video from the same.").waitFor();
     expect(await stepCard(one, "Video").getByRole("img").count()).toBe(1); // the frame that the video is from, once
   }
   await elsewhere.getByRole("link", { name: "Projects", exact: true }).first().click();
   const listed = elsewhere.getByRole("article").filter({ hasText: "Harbour" });
   await untilShows(listed.locator("img"), older);
-  await listed.getByText("First frame: Done, newest not used").waitFor();
+  await listed.getByText("First frame: Ready, but the latest take is not used").waitFor();
 
-  await frame.getByRole("button", { name: "Use the new one" }).click();
+  await cardTakes(page, "First frame").first().press("Enter");
   await untilShows(frame.getByRole("img").first(), newer);
   await frame.getByText("Done", { exact: true }).waitFor();
   expect(await page.getByText("Used for the next video").count()).toBe(0);
@@ -99,14 +106,14 @@ test("a picture is enlarged, two are compared by keyboard → inputs, and what d
   await one.waitFor({ state: "detached" });
   await untilFocused(enlarge);
 
-  const history = page.getByRole("dialog", { name: "History of the first frame" });
-  await page.getByRole("button", { name: "History of the first frame" }).press("Enter");
-  await history.getByRole("button", { name: "Enlarge" }).first().press("Enter");
-  await one.getByRole("button", { name: "Close" }).click(); // it is above the history
+  const list = page.getByRole("dialog", { name: "Takes of the first frame" });
+  await page.getByRole("button", { name: "All takes: first frame" }).press("Enter");
+  await list.getByRole("button", { name: "Enlarge" }).first().press("Enter");
+  await one.getByRole("button", { name: "Close" }).click(); // it is above the takes
   await page.getByRole("button", { name: "Compare" }).press("Enter");
-  await page.getByText("Press the other take.").waitFor();
+  await page.getByText("Choose a second take to compare.").waitFor();
   await expectGoodLooks(page);
-  await takeAt(history, 1).press("Enter");
+  await takeAt(list, 1).press("Enter");
   const two = page.getByRole("dialog", { name: "Compare: First frame" });
   await two.waitFor();
   await page.reload();
@@ -121,7 +128,7 @@ test("a picture is enlarged, two are compared by keyboard → inputs, and what d
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
   await two.waitFor({ state: "detached" });
-  await untilHasFocus(history);
+  await untilHasFocus(list);
 });
 
 test("the inputs of an earlier video are used again → prompt, frame and length are set and sent; a newer frame shows", async () => {
@@ -131,19 +138,19 @@ test("the inputs of an earlier video are used again → prompt, frame and length
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const card = stepCard(page, "Video");
-  await card.getByRole("button", { name: "History of the video" }).click();
-  const history = page.getByRole("dialog", { name: "History of the video" });
-  await history.getByText("A harbour at dawn", { exact: true }).waitFor();
-  await history.getByText("5 s").waitFor();
-  await history.getByRole("button", { name: "Use these inputs" }).click();
+  await card.getByRole("button", { name: "All takes: video" }).click();
+  const list = page.getByRole("dialog", { name: "Takes of the video" });
+  await list.getByText("A harbour at dawn", { exact: true }).waitFor();
+  await list.getByText("5 s").waitFor();
+  await list.getByRole("button", { name: "Use these inputs" }).click();
   await page.getByText("The inputs are set, with the first frame of that video.").waitFor();
   await untilShows(card.getByRole("img", { name: "First frame of this video" }), older);
   await card.getByText("Next video from the same.").waitFor();
-  await untilShows(stepCard(page, "First frame").getByRole("img", { name: "New first frame" }), newer);
+  await untilShows(stepCard(page, "First frame").locator("ol img").first(), newer);
 
   const frame = stepCard(page, "First frame");
-  await frame.getByRole("button", { name: "History of the first frame" }).click();
-  const frames = page.getByRole("dialog", { name: "History of the first frame" });
+  await frame.getByRole("button", { name: "All takes: first frame" }).click();
+  const frames = page.getByRole("dialog", { name: "Takes of the first frame" });
   const cutPrompt = inputOf(frames, "Prompt");
   expect((await cutPrompt.boundingBox())?.height).toBeLessThan(90);
   await takeAt(frames, 2).click();
@@ -168,14 +175,14 @@ test("a frame fails again and a video is canceled → both earlier takes stay, s
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const card = stepCard(page, "First frame");
-  await card.getByText("Done, last run failed").waitFor();
+  await card.getByText("Ready, but the latest take failed").waitFor();
   await card.getByText("Earlier picture").waitFor();
   await untilShows(card.getByRole("img").first(), frame);
   await card.getByRole("alert").getByText("Try again.", { exact: true }).waitFor();
   const video = stepCard(page, "Video");
   await video.getByText("Next: Starting").waitFor();
   await video.getByRole("button", { name: "Cancel" }).click();
-  await video.getByText("Done, last run canceled").waitFor();
+  await video.getByText("Ready, but the latest take was canceled").waitFor();
   await video.getByText("Earlier video").waitFor();
   await untilShows(video.getByRole("img", { name: "First frame of this video" }), frame);
   await video.getByText("Shown video made from").waitFor();
@@ -183,16 +190,16 @@ test("a frame fails again and a video is canceled → both earlier takes stay, s
 
   await page.getByRole("link", { name: "Projects", exact: true }).first().click();
   const listed = page.getByRole("article").filter({ hasText: "Harbour" });
-  await listed.getByText("First frame: Done, last run failed").waitFor();
-  await listed.getByText("Video: Done, last run canceled").waitFor();
+  await listed.getByText("First frame: Ready, but the latest take failed").waitFor();
+  await listed.getByText("Video: Ready, but the latest take was canceled").waitFor();
   await untilShows(listed.locator("img"), frame);
 });
 
-/** Compares the two videos of a history, 5 and 3 s long. */
-async function playTwo(page: Page, history: Locator): Promise<void> {
-  await takeAt(history, 0).click();
-  await history.getByRole("button", { name: "Compare" }).click();
-  await takeAt(history, 1).click();
+/** Compares the two videos of a list of takes, 5 and 3 s long. */
+async function playTwo(page: Page, list: Locator): Promise<void> {
+  await takeAt(list, 0).click();
+  await list.getByRole("button", { name: "Compare" }).click();
+  await takeAt(list, 1).click();
   const window = page.getByRole("dialog", { name: "Compare: Video" });
   const times = () =>
     window.locator("video").evaluateAll((all: HTMLVideoElement[]) => all.map((one) => one.currentTime));
@@ -224,25 +231,28 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   const shows = ({ predictionId }: Prediction) =>
     until("the video", async () => (await card.locator("video[controls]").getAttribute("src"))?.includes(predictionId));
   await shows(newer);
-  const historyOf = async (name: string) => {
-    await page.getByRole("button", { name: `History of the ${name}` }).click();
-    return page.getByRole("dialog", { name: `History of the ${name}` });
+  const takesOf = async (name: string) => {
+    await page.getByRole("button", { name: `All takes: ${name}` }).click();
+    return page.getByRole("dialog", { name: `Takes of the ${name}` });
   };
-  const more = async (history: Locator, action: string) => {
-    await history.getByRole("button", { name: "More actions" }).first().click();
+  const more = async (list: Locator, action: string) => {
+    await list.getByRole("button", { name: "More actions" }).first().click();
     await page.getByRole("menuitem", { name: action }).click();
   };
 
-  const videos = await historyOf("video");
+  const videos = await takesOf("video");
   await takeAt(videos, 1).click();
   await videos.getByRole("button", { name: "Use as the shot" }).click();
   await shows(older);
   await until("the picture of the new one", () =>
-    card.getByLabel("New video").evaluate((it) => it instanceof HTMLVideoElement && it.readyState > 1),
+    card
+      .locator("ol video")
+      .first()
+      .evaluate((it) => it instanceof HTMLVideoElement && it.readyState > 1),
   );
   const elsewhere = await newTab();
-  await elsewhere.goto(page.url()); // the history is open there too
-  const others = elsewhere.getByRole("dialog", { name: "History of the video" });
+  await elsewhere.goto(page.url()); // the list is open there too
+  const others = elsewhere.getByRole("dialog", { name: "Takes of the video" });
   await until("both", async () => (await others.locator("video").count()) === 2);
   await card.getByText("Used as the shot").waitFor();
   expect((await person.keyframe.readProject(projectId)).selected.video).toBe(older.predictionId);
@@ -252,22 +262,21 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await become(elsewhere, "visible");
   await until("one is left there", async () => (await others.locator("video").count()) === 1);
   await elsewhere.close();
-  await videos.getByLabel("Show hidden").check();
+  await videos.getByLabel("Show hidden takes").check();
   await videos.getByText("Hidden", { exact: true }).waitFor();
   await videos.getByRole("button", { name: "Use as the shot" }).first().click();
   await shows(newer);
-  expect(await card.getByLabel("New video").count()).toBe(0); // the other one is older
   await more(videos, "Show again");
   await videos.getByText("Hidden", { exact: true }).waitFor({ state: "detached" });
   await playTwo(page, videos);
   await page.keyboard.press("Escape");
 
   await startStuckBy(person, "video", projectId);
-  const frames = await historyOf("first frame");
+  const frames = await takesOf("first frame");
   await more(frames, "Delete");
-  const dialog = page.getByRole("dialog", { name: "Delete picture?" });
+  const dialog = page.getByRole("dialog", { name: "Delete take?" });
   await dialog.getByText("It and its file will be deleted. This cannot be undone. Videos made from it stay.").waitFor();
-  await dialog.getByRole("button", { name: "Delete picture" }).click();
+  await dialog.getByRole("button", { name: "Delete take" }).click();
   await dialog.getByText("A generation that uses this frame is still running.").waitFor();
   await expectGoodLooks(page);
   await page.keyboard.press("Escape");
@@ -275,13 +284,13 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await frames.getByRole("button", { name: "More actions" }).first().waitFor(); // Escape closes one window
   await page.keyboard.press("Escape");
   await card.getByRole("button", { name: "Cancel" }).click();
-  await card.getByText("Done, last run canceled").waitFor();
-  await (await historyOf("first frame")).getByRole("button", { name: "Enlarge" }).click();
+  await card.getByText("Ready, but the latest take was canceled").waitFor();
+  await (await takesOf("first frame")).getByRole("button", { name: "Enlarge" }).click();
   const large = page.getByRole("dialog", { name: /^(First frame|Take)$/ });
   await more(large, "Delete");
-  await dialog.getByRole("button", { name: "Delete picture" }).click();
+  await dialog.getByRole("button", { name: "Delete take" }).click();
   await large.getByText("The take was deleted.").waitFor();
-  await frames.getByText("Nothing here").waitFor();
+  await frames.getByText("No takes.").waitFor();
   await untilHasFocus(large);
   await page.keyboard.press("Escape");
   await untilHasFocus(frames);
@@ -310,7 +319,7 @@ test("a video of an uploaded image and of another project's frame → both show;
   await until("the poster", async () => (await card.locator("video").getAttribute("poster"))?.includes("projects/"));
   await card.getByText("Generate the first frame first.").waitFor();
 
-  await card.getByRole("button", { name: "History of the video" }).click();
+  await card.getByRole("button", { name: "All takes: video" }).click();
   await page.getByRole("button", { name: "Use these inputs" }).click();
   await page.getByText("The inputs are set, with the first frame and the last frame of that video.").waitFor();
   await card.getByText("Next video from the same.").waitFor();

@@ -1,7 +1,6 @@
 import {
   ActionIcon,
   Alert,
-  AppShell,
   Box,
   Burger,
   Container,
@@ -13,10 +12,10 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useNetwork } from "@mantine/hooks";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
 import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
-import { KeyframeError } from "../../../client/index.ts";
+import { KeyframeError, type Project } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { Brand } from "../ui/Brand.tsx";
@@ -31,12 +30,14 @@ import {
   IconPhoto,
   IconSun,
   IconUser,
+  IconUsers,
   IconWebhook,
 } from "../ui/icons.tsx";
 import { dollars, monthWords } from "../ui/money.ts";
 import { useUsage } from "../usage/use-usage.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
-import { isPassing } from "../queries/query-client.ts";
+import classes from "./layout.module.css";
+import { isPassing, projectKey } from "../queries/query-client.ts";
 
 /** Header, navigation and page. On a phone the navigation is behind the burger. */
 export function Layout() {
@@ -56,21 +57,18 @@ export function Layout() {
   }, [pathname, isBack, close]);
 
   return (
-    <AppShell
-      header={{ height: 60 }}
-      navbar={{ width: 240, breakpoint: "sm", collapsed: { desktop: true, mobile: !isOpen } }}
-    >
+    <>
       <button type="button" className="skip-link" onClick={() => main.current?.focus()}>
         Skip to content
       </button>
-      <AppShell.Header>
+      <header className={classes.header}>
         <Container size="lg" h="100%">
           <Group h="100%" justify="space-between" wrap="nowrap">
             <Group gap="lg" wrap="nowrap">
               <Burger
                 opened={isOpen}
                 onClick={toggle}
-                hiddenFrom="sm"
+                hiddenFrom="md"
                 size="sm"
                 aria-expanded={isOpen}
                 aria-label={isOpen ? "Close navigation" : "Open navigation"}
@@ -78,20 +76,20 @@ export function Layout() {
               <Link to="/projects" aria-label="Keyframe, projects" style={{ color: "inherit", textDecoration: "none" }}>
                 <Brand />
               </Link>
-              <Group component="nav" aria-label="Pages" gap={4} visibleFrom="sm" wrap="nowrap">
+              <Group component="nav" aria-label="Pages" gap={4} visibleFrom="md" wrap="nowrap">
                 <Navigation />
               </Group>
             </Group>
             <PersonMenu />
           </Group>
         </Container>
-      </AppShell.Header>
+      </header>
       {isOpen && ( // when closed, Tab must not reach its links
-        <AppShell.Navbar p="md" aria-label="Pages" hiddenFrom="sm">
+        <Box component="nav" className={classes.menu} p="md" aria-label="Pages" hiddenFrom="md">
           <Navigation />
-        </AppShell.Navbar>
+        </Box>
       )}
-      <AppShell.Main ref={main} tabIndex={-1} style={{ outline: "none" }}>
+      <main ref={main} tabIndex={-1} className={classes.main}>
         <Container size="lg" py="lg">
           <ServiceBanner />
           <CrashBoundary key={pathname}>
@@ -100,14 +98,15 @@ export function Layout() {
             </Suspense>
           </CrashBoundary>
         </Container>
-      </AppShell.Main>
-    </AppShell>
+      </main>
+    </>
   );
 }
 
 const PAGES = [
   { to: "/projects", label: "Projects", Icon: IconPhoto },
   { to: "/films", label: "Films", Icon: IconMovie },
+  { to: "/elements", label: "Elements", Icon: IconUsers },
   { to: "/webhooks", label: "Webhooks", Icon: IconWebhook },
   { to: "/usage", label: "Usage", Icon: IconChartBar },
   { to: "/docs", label: "Docs", Icon: IconBook2 },
@@ -115,8 +114,12 @@ const PAGES = [
 
 function Navigation() {
   const { pathname } = useLocation();
+  const projectId = /^\/projects\/([^/]+)/.exec(pathname)?.[1] ?? "";
+  // Only looked at: the page of the project reads it.
+  const project = useQuery<Project>({ queryKey: projectKey(projectId), queryFn: skipToken }).data;
   return PAGES.map(({ to, label, Icon }) => {
-    const isHere = pathname === to || pathname.startsWith(`${to}/`);
+    const ofProject = project && (project.filmId === null ? "/projects" : "/films");
+    const isHere = projectId === "" ? pathname === to || pathname.startsWith(`${to}/`) : to === ofProject;
     return (
       <MantineNavLink
         key={to}

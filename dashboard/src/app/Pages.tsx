@@ -15,6 +15,7 @@ const NewPassword = page(() => import("../session/NewPasswordPage.tsx"));
 const Projects = page(() => import("../projects/ProjectsPage.tsx"));
 const Films = page(() => import("../films/FilmsPage.tsx"));
 const Film = page(() => import("../films/FilmPage.tsx"));
+const Elements = page(() => import("../elements/ElementsPage.tsx"));
 const SharedFilm = page(() => import("../films/SharedFilmPage.tsx"));
 const Studio = page(() => import("../studio/StudioPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
@@ -46,6 +47,7 @@ export function Pages() {
               <Route path="/projects/:projectId" element={<Studio />} />
               <Route path="/films" element={<Films />} />
               <Route path="/films/:filmId" element={<Film />} />
+              <Route path="/elements" element={<Elements />} />
               <Route path="/webhooks" element={<Webhooks />} />
               <Route path="/webhooks/:webhookId" element={<Webhook />} />
               <Route path="/usage" element={<Usage />} />

@@ -3,6 +3,8 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Film } from "../../../client/index.ts";
+import { useHidden } from "../queries/delete-later.tsx";
+import { useFilmChoice } from "../queries/film-queries.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
 import { useKeyframe } from "../services.ts";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
@@ -22,8 +24,16 @@ export function AddProject({ film, isOpen, onClose }: WindowProps & { film: Film
     enabled: isOpen,
     placeholderData: keepPreviousData,
   });
+  const hidden = useHidden();
   const change = useChangeProject(chosen);
-  const offered = data?.projects.filter(({ filmId }) => filmId !== film.filmId).slice(0, MOST_SHOWN);
+  const offered = data?.projects
+    .filter(({ filmId, projectId }) => filmId !== film.filmId && !hidden.has(projectId))
+    .slice(0, MOST_SHOWN);
+  const { data: films } = useFilmChoice(offered?.some(({ filmId }) => filmId !== null) ?? false);
+  const filmName = (id: string) => {
+    const other = films?.find(({ filmId }) => filmId === id);
+    return other ? `“${other.title}”` : "another film";
+  };
   const close = () => {
     setChosen("");
     setTyped("");
@@ -55,7 +65,7 @@ export function AddProject({ film, isOpen, onClose }: WindowProps & { film: Film
               key={projectId}
               value={projectId}
               label={title}
-              {...(filmId !== null && { description: "In another film: it is moved from there." })}
+              {...(filmId !== null && { description: `In ${filmName(filmId)}: it is moved from there.` })}
             />
           ))}
         </Stack>

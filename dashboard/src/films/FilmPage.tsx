@@ -1,4 +1,4 @@
-import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Anchor, Card, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { type ComponentProps, type CSSProperties, Fragment, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
@@ -32,6 +32,7 @@ import {
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { AddProject } from "./AddProject.tsx";
+import classes from "./film.module.css";
 import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
 import { GenerateMissing } from "./GenerateMissing.tsx";
@@ -40,7 +41,8 @@ import { ShareFilm } from "./ShareFilm.tsx";
 import { pauseWhileRunning, useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
 import { BusyButton, NewButton } from "../ui/buttons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { costSentence } from "../steps/cost-words.ts";
+import { ErrorNotice, notify } from "../ui/notices.tsx";
 
 export function Component() {
   const { filmId = "" } = useParams();
@@ -85,8 +87,12 @@ function FilmView({ film }: { film: FilmWithShots }) {
       New shot
     </NewButton>
   );
+  const frames = shots.flatMap(({ takes }) => [takes["first-frame"], takes["last-frame"]]);
+  const posters = new Map(frames.map((frame) => [frame?.predictionId ?? null, frame?.output?.url]));
   const videos = shots.flatMap(({ projectId: id, title, takes: { video } }, at) =>
-    video?.output ? [{ id, title, number: at + 1, output: video.output }] : [],
+    video?.output
+      ? [{ id, title, number: at + 1, output: video.output, poster: posters.get(video.input.firstFramePredictionId) }]
+      : [],
   );
   const player = useFilmPlayer(videos);
   return (
@@ -118,7 +124,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
         <EmptyState
           Icon={IconMovie}
           title="No shots yet"
-          text="A shot is a project of this film. Make a new one, or add a project that you have."
+          text="A shot is a project of this film. Make a new one, or add an existing project."
           action={
             <Group>
               {newShot}
@@ -129,13 +135,9 @@ function FilmView({ film }: { film: FilmWithShots }) {
           }
         />
       )}
-      <Grid gap="lg" mb="lg">
-        {videos.length > 0 && (
-          <Grid.Col span={{ base: 12, md: 7 }}>
-            <FilmPlayer player={player} count={shots.length} />
-          </Grid.Col>
-        )}
-        <Grid.Col span={{ base: 12, md: videos.length === 0 ? 12 : 5 }}>
+      <div className={classes.film} data-played={videos.length > 0 || undefined}>
+        <FilmPlayer player={player} count={shots.length} />
+        <div>
           <Stack component="ol" gap="sm" className="plain-list" aria-label="Shots">
             {shots.map((one, at) => (
               <ShotRow
@@ -163,11 +165,17 @@ function FilmView({ film }: { film: FilmWithShots }) {
               </Text>
             </Group>
           )}
-        </Grid.Col>
-      </Grid>
+        </div>
+      </div>
       <CastPanel film={film} />
       <VisuallyHidden role="status">{moved}</VisuallyHidden>
-      <NewProject isOpen={isNew} onClose={shot.close} filmId={film.filmId} before={shots.at(-1)} />
+      <NewProject
+        isOpen={isNew}
+        onClose={shot.close}
+        filmId={film.filmId}
+        before={shots.at(-1)}
+        onCreated={({ title }) => notify(`“${title}” is the last shot.`)}
+      />
       <AddProject film={film} isOpen={isAdding} onClose={adding.close} />
       <DownloadFilm film={film} isOpen={isDownloading} onClose={downloading.close} />
       <GenerateMissing film={film} isOpen={isGenerating} onClose={generating.close} />
@@ -262,7 +270,7 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
               <StepMark step={step} latest={predictions[step]} take={takes[step]} />
               {predictions[step]?.error && (
                 <Text component="li" size="xs" lineClamp={3} title={predictions[step].error.message}>
-                  {predictions[step].error.message}
+                  {predictions[step].error.message} {costSentence(predictions[step])}
                 </Text>
               )}
             </Fragment>

@@ -6,7 +6,8 @@ import screen from "../steps/screen.module.css";
 import { clockTime } from "../ui/format-time.ts";
 
 type PlayedFile = ShownFile & { durationSeconds?: number | undefined };
-type ShotVideo = { id: string; title: string; number: number; output: PlayedFile };
+/** `poster`: the picture of the frame that it starts on, where there is one. */
+type ShotVideo = { id: string; title: string; number: number; output: PlayedFile; poster?: string | undefined };
 
 /** How long a picture is shown that a model made instead of a video: its own length is unknown. */
 const PICTURE_SECONDS = 4;
@@ -67,6 +68,7 @@ export function FilmPlayer({ player, count }: { player: Player; count: number })
             prediction={shown}
             output={output}
             label={label}
+            poster={shown.poster}
             autoPlay={isAsked}
             onTimeUpdate={({ currentTarget }) => setAt({ path: output.path, seconds: currentTarget.currentTime })}
             onEnded={() => show(next)}

@@ -5,8 +5,9 @@ import type { FilmWithShots, Shot, Step } from "../../../client/index.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
-import { dollars, overBudgetWords } from "../ui/money.ts";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { exceedsBalance, ofPart, overBudgetWords } from "../steps/cost-words.ts";
+import { dollars } from "../ui/money.ts";
+import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
 /** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
@@ -15,6 +16,10 @@ const isChained = (before: Shot | undefined) => before !== undefined && before.t
 /** Whether the plan of a shot lets its video begin elsewhere. */
 const beginsElsewhere = ({ plan: { video = {} } }: Shot) =>
   video.continuesPreviousShot === true || "firstFramePredictionId" in video || "firstFrameImagePath" in video;
+
+/** Null: one is not known. */
+const sumOf = (micros: (number | null)[]) =>
+  micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
 
 /** Starts a step for the shots that lack it, each as it is planned. */
 export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
@@ -44,7 +49,8 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
     undefined,
     ["start film", filmId],
   );
-  const listed = data?.shots.map((one) => {
+  const ofFilm = data?.shots.filter(({ projectId }) => film.projectIds.includes(projectId)); // none that is about to be deleted
+  const listed = ofFilm?.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
     const continues = step === "video" && shots[at]?.plan.video?.continuesPreviousShot === true;
     const chain = isChained(shots[at - 1]) ? `It starts where shot ${at} ends.` : null;
@@ -62,8 +68,10 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
-  const micros = wanted.map(({ estimateMicros }) => estimateMicros);
-  const sum = micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
+  const sum = sumOf(wanted.map(({ estimateMicros }) => estimateMicros));
+  const limits = data && ofPart(data, sumOf(wanted.map(({ atMostMicros }) => atMostMicros)));
+  const start = { what: countWords(step, wanted.length), fewer: wanted.length > 1 ? "fewer shots" : undefined };
+  const overBudget = limits && wanted.length > 0 ? overBudgetWords(limits, start) : null;
   const close = () => {
     setChosen(null);
     setChanged([]);
@@ -123,7 +131,11 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         ))}
       </Stack>
       {wanted.length > 0 && <Text size="sm">{sum === null ? "Price unknown" : `About ${dollars(sum)}`}</Text>}
-      {data && wanted.length > 0 && <Text size="sm">{overBudgetWords(data)}</Text>}
+      {limits && overBudget !== null && (
+        <Text size="sm">
+          {overBudget} {exceedsBalance(limits) && <CreditLink />}
+        </Text>
+      )}
     </FormWindow>
   );
 }

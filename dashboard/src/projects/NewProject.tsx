@@ -1,13 +1,14 @@
 import { Radio, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useNavigate } from "react-router";
-import type { KeyframeClient, Project, Shot } from "../../../client/index.ts";
+import type { Project, Shot } from "../../../client/index.ts";
+import { useCast } from "../queries/element-queries.ts";
 import { useOnce } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { planOfNextShot } from "../steps/step-options.ts";
 import { isPicture } from "../steps/TakePicture.tsx";
+import { createShot } from "./create-shot.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
-import { unless } from "../ui/errors.ts";
 import { FormWindow } from "../ui/windows.tsx";
 
 type NewProjectProps = {
@@ -17,6 +18,8 @@ type NewProjectProps = {
   filmId?: string | undefined;
   /** The shot that it follows, and whose ratio, reference image and settings it takes over. */
   before?: Shot | undefined;
+  /** By default its page is opened. */
+  onCreated?: (project: Project) => void;
 };
 
 type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
@@ -28,9 +31,10 @@ const CONTINUES: string = "continues";
 
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
-/** Creates a project and opens its studio. Without the library's forms, which no studio needs to load. */
-export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps) {
+/** Creates a project. Without the library's forms, which no studio needs to load. */
+export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewProjectProps) {
   const navigate = useNavigate();
+  const cast = useCast({ filmId: (isOpen && filmId) || null, elementIds: null });
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
   const [isTried, setTried] = useState(false);
   const video = before?.takes.video ?? null;
@@ -38,16 +42,13 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
   const [chosen, setStart] = useState<string | null>(null);
   const start = chosen ?? (hasEnd ? CONTINUES : OWN_FRAME);
   const create = useOnce(
-    async (keyframe, asked: Asked, once) => {
-      const project = await keyframe.createProject(asked, once);
-      const { referenceImagePath = null } = before ?? {};
-      if (referenceImagePath !== null) await keyframe.changeProject(project.projectId, { referenceImagePath });
-      if (filmId && before) await moveBehind(keyframe, filmId, project.projectId, before.projectId);
-      return project;
-    },
+    (keyframe, asked: Asked, once) => createShot(keyframe, asked, before, once),
     (project) => {
       setTyped(() => NO_TEXTS);
-      void navigate(`/projects/${project.projectId}`);
+      if (onCreated) {
+        close();
+        onCreated(project);
+      } else void navigate(`/projects/${project.projectId}`);
     },
   );
   const noun = filmId === undefined ? "project" : "shot";
@@ -89,7 +90,7 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
       }}
     >
       <TextInput label="Title" data-autofocus maxLength={200} {...field("title")} />
-      <PromptField minRows={4} maxRows={14} {...field("textPrompt")} />
+      <PromptField minRows={4} maxRows={14} elements={cast.ofFilm} {...field("textPrompt")} />
       <DescriptionField {...field("description")} />
       {before && (
         <Radio.Group label="Its video begins" value={start} onChange={setStart}>
@@ -106,15 +107,4 @@ export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps)
       )}
     </FormWindow>
   );
-}
-
-/** Puts the last shot of a film behind another one. When somebody else changes the film at this moment, it stays the last. */
-async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: string, after: string): Promise<void> {
-  const film = await keyframe.films.read(filmId);
-  const others = film.projectIds.filter((id) => id !== projectId);
-  const place = others.indexOf(after) + 1;
-  if (place === 0 || place === others.length) return;
-  await keyframe.films
-    .change(filmId, { projectIds: others.toSpliced(place, 0, projectId) }, { unchangedSince: film })
-    .catch(unless("precondition_failed"));
 }

@@ -1,6 +1,6 @@
-import { Card, Group, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";
-import type { ListedProject } from "../../../client/index.ts";
+import type { Film, ListedProject } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { Time } from "../ui/Time.tsx";
 import { IconMovie } from "../ui/icons.tsx";
@@ -11,8 +11,8 @@ import { PLAYING_ORDER } from "../steps/status-words.ts";
 import { TakePicture } from "../steps/TakePicture.tsx";
 import screen from "../steps/screen.module.css";
 
-/** The whole card links to the studio. */
-export function ProjectCard({ project }: { project: ListedProject }) {
+/** The whole card links to the studio. `film`: whose shot it is. */
+export function ProjectCard({ project, film }: { project: ListedProject; film: Film | undefined }) {
   const { projectId, title, textPrompt, createdAt, predictions, takes } = project;
   return (
     <Card component="article" withBorder padding="md" className={link.card}>
@@ -37,7 +37,15 @@ export function ProjectCard({ project }: { project: ListedProject }) {
           <StepMark key={step} step={step} latest={predictions?.[step] ?? null} take={takes?.[step] ?? null} />
         ))}
       </Stack>
-      <Text size="xs" c="dimmed" component="p" mt="auto">
+      <Text size="xs" c="dimmed" component="div" mt="auto">
+        {film && (
+          <Text inherit truncate>
+            Shot of{" "}
+            <Anchor component={Link} to={`/films/${film.filmId}`} inherit className={link.above}>
+              {film.title}
+            </Anchor>
+          </Text>
+        )}
         <Time iso={createdAt} />
       </Text>
     </Card>

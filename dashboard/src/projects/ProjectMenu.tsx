@@ -1,20 +1,29 @@
 import { Alert, NativeSelect } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useDidUpdate } from "@mantine/hooks";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { hasEnded, type KeyframeClient, type Project, type Shot } from "../../../client/index.ts";
-import { forget } from "../queries/query-client.ts";
+import { hasEnded, type KeyframeClient, type Prediction, type Project, type Shot } from "../../../client/index.ts";
+import { useDeleteLater } from "../queries/delete-later.tsx";
 import { useFilmChoice } from "../queries/film-queries.ts";
-import { useKeyframe } from "../services.ts";
-import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "../ui/icons.tsx";
+import { useKeyframe, useOnce } from "../services.ts";
+import { IconCopy, IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "../ui/icons.tsx";
+import { notify, notifyError } from "../ui/notices.tsx";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
+import { createShot } from "./create-shot.ts";
 import { useChangeProject, runningOf } from "../queries/project-queries.ts";
-import { isRefusal, unless, unlessGone } from "../ui/errors.ts";
+import { unless } from "../ui/errors.ts";
 
-type Props = { project: Project & { predictions?: Shot["predictions"] | undefined }; onDeleted: () => void };
+type Props = {
+  project: Project & { predictions?: Shot["predictions"] | undefined };
+  onDeleted: () => void;
+  /** By default a toast says it. */
+  onDuplicated?: (copy: Project) => void;
+};
 
 /** The menu of a project, with the windows that it opens. */
-export function ProjectMenu({ project, onDeleted }: Props) {
+export function ProjectMenu({ project, onDeleted, ...props }: Props) {
   const change = useChangeProject(project.projectId);
+  const duplicate = useDuplicate(project, props.onDuplicated ?? (({ title }) => notify(`“${title}” is made.`)));
   return (
     <ActionsMenu
       variant="subtle"
@@ -34,7 +43,16 @@ export function ProjectMenu({ project, onDeleted }: Props) {
             />
           ),
         },
-        { label: "Film", Icon: IconMovie, window: (opened) => <ChooseFilm {...opened} project={project} /> },
+        {
+          label: "Duplicate",
+          Icon: IconCopy,
+          run: () => !duplicate.isPending && duplicate.mutate(duplicateOf(project)),
+        },
+        {
+          label: "Move or remove from film",
+          Icon: IconMovie,
+          window: (opened) => <ChooseFilm {...opened} project={project} />,
+        },
         {
           label: "Delete",
           Icon: IconTrash,
@@ -44,6 +62,27 @@ export function ProjectMenu({ project, onDeleted }: Props) {
       ]}
     />
   );
+}
+
+/** A title has at most 200 characters. */
+const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")} (copy)`;
+
+const duplicateOf = ({ title, textPrompt, description, aspectRatio, filmId, elementIds, plan }: Project) => ({
+  ...{ title: copyTitle(title), textPrompt, description, aspectRatio, elementIds, plan },
+  ...(filmId !== null && { filmId }),
+});
+
+/** Copies a project with its settings, in a film behind it. Its takes are not copied. */
+function useDuplicate(project: Project, onDone: (copy: Project) => void) {
+  const duplicate = useOnce(
+    (keyframe, asked: ReturnType<typeof duplicateOf>, once) => createShot(keyframe, asked, project, once),
+    onDone,
+    ["duplicate", project.projectId],
+  );
+  useDidUpdate(() => {
+    if (duplicate.error !== null) notifyError(`Could not duplicate “${project.title}”`, duplicate.error);
+  }, [duplicate.error]);
+  return duplicate;
 }
 
 /** Puts a project into a film, as its last shot, or takes it out. */
@@ -72,7 +111,7 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
         description={
           films.data?.length === 0
             ? "You have no films yet. Make one on the page Films."
-            : `“${title}” becomes the last shot of the film that you choose.`
+            : `“${title}” will be added at the end of that film.`
         }
         data-autofocus
         data={[
@@ -89,29 +128,28 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
 function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Props) {
   const { projectId, title } = project;
   const keyframe = useKeyframe();
-  const queries = useQueryClient();
+  const deleteLater = useDeleteLater();
   const remove = useMutation({
-    mutationFn: async (cancelFirst: boolean) => {
-      if (cancelFirst) await cancelRunning(keyframe, projectId);
-      await keyframe.deleteProject(projectId).catch(unlessGone);
+    mutationFn: async (cancelsFirst: boolean) => {
+      const running = await runningIn(keyframe, projectId);
+      if (running.length > 0 && !cancelsFirst) return false;
+      for (const one of running) await keyframe.cancel(one).catch(unless("generation_ended"));
+      await deleteLater({ id: projectId, title, remove: (last) => last.deleteProject(projectId) });
+      return true;
     },
-    onSuccess: () => {
-      onDeleted();
-      forget(queries, projectId);
-    },
+    onSuccess: (isDone) => isDone && onDeleted(),
   });
-  const isRefused = isRefusal(remove.error, "generation_in_progress");
-  const isRunning = isRefused || runningOf(project).length > 0;
+  const isRunning = remove.data === false || runningOf(project).length > 0;
   return (
     <DeleteWindow
       noun="project"
       isOpen={isOpen}
       onClose={onClose}
-      removal={isRefused ? { ...remove, error: null } : remove}
+      removal={remove}
       submit={isRunning ? "Cancel and delete" : "Delete project"}
       onDelete={() => remove.mutate(isRunning)}
     >
-      “{title}” and its frames, videos and history will be deleted. This cannot be undone.
+      “{title}” and all its takes will be deleted. You can undo it for ten seconds.
       <div role="status">
         {isRunning && (
           <Alert mt="md" color="gray" icon={<IconPlayerPlay />} title="A step is still running">
@@ -123,10 +161,10 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
   );
 }
 
-/** Cancels every running prediction of a project. One that has ended meanwhile is fine. */
-async function cancelRunning(keyframe: KeyframeClient, projectId: string): Promise<void> {
-  for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100 })) {
-    if (hasEnded(prediction)) continue;
-    await keyframe.cancel(prediction).catch(unless("generation_ended"));
-  }
+/** All that runs of a project: its steps show the latest of several takes. */
+async function runningIn(keyframe: KeyframeClient, projectId: string): Promise<Prediction[]> {
+  const running: Prediction[] = [];
+  for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100, hidden: "true" }))
+    if (!hasEnded(prediction)) running.push(prediction);
+  return running;
 }

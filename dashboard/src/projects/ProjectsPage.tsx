@@ -4,6 +4,8 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import type { ProjectPage } from "../../../client/index.ts";
+import { useHidden } from "../queries/delete-later.tsx";
+import { useFilmChoice } from "../queries/film-queries.ts";
 import { useKeyframe } from "../services.ts";
 import { IconMovie, IconSearch } from "../ui/icons.tsx";
 import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
@@ -24,7 +26,9 @@ export function Component() {
   const list = useProjects(search);
   const { data, isPlaceholderData, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } = list;
   const [isNew, { open, close }] = useDisclosure(false);
-  const projects = data?.pages.flatMap((page) => page.projects);
+  const hidden = useHidden();
+  const projects = data?.pages.flatMap((page) => page.projects).filter(({ projectId }) => !hidden.has(projectId));
+  const { data: films } = useFilmChoice(projects?.some(({ filmId }) => filmId !== null) ?? false);
   const isNothing = projects?.length === 0 && !isPlaceholderData;
   const isNone = isNothing && search === "";
   // One answer looks through a bounded number of projects: none in it does not mean none at all.
@@ -87,7 +91,11 @@ export function Component() {
         {projects !== undefined && projects.length > 0 && (
           <div className={classes.grid}>
             {projects.map((project) => (
-              <ProjectCard key={project.projectId} project={project} />
+              <ProjectCard
+                key={project.projectId}
+                project={project}
+                film={films?.find(({ filmId }) => filmId === project.filmId)}
+              />
             ))}
           </div>
         )}

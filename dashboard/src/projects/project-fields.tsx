@@ -1,13 +1,23 @@
-import { Group, Text, Textarea, type TextareaProps } from "@mantine/core";
+import { Group, Text, type TextareaProps } from "@mantine/core";
+import type { Element } from "../../../client/index.ts";
+import { MentionTextarea } from "./MentionTextarea.tsx";
 
 type Props = Omit<TextareaProps, "value"> & { value: string };
 
-export const PromptField = (field: Props) => (
+/** `elements`: what the prompt can name by @. */
+export const PromptField = (field: Props & { elements: Element[] }) => (
   <CountedField label="Prompt" purpose="The scene to generate." {...field} />
 );
 
 export const DescriptionField = (field: Props) => (
-  <CountedField label="Description" purpose="Notes. Not sent to the model." minRows={2} maxRows={8} {...field} />
+  <CountedField
+    label="Description"
+    purpose="Notes. Not sent to the model."
+    elements={[]}
+    minRows={2}
+    maxRows={8}
+    {...field}
+  />
 );
 
 const MOST = 4000;
@@ -22,7 +32,7 @@ export const promptProblem = (prompt: string): string | null =>
   prompt.trim() === "" ? "Enter a prompt." : textProblem(prompt);
 
 /** A field with a description and a character count. The service counts code points: an emoji is one. */
-function CountedField({ purpose, value, ...field }: Props & { purpose: string }) {
+function CountedField({ purpose, value, ...field }: Props & { purpose: string; elements: Element[] }) {
   const description = (
     <Group component="span" justify="space-between" wrap="nowrap" align="flex-end">
       <span>{purpose}</span>
@@ -31,5 +41,5 @@ function CountedField({ purpose, value, ...field }: Props & { purpose: string })
       </Text>
     </Group>
   );
-  return <Textarea description={description} autosize value={value} {...field} />;
+  return <MentionTextarea description={description} value={value} {...field} />;
 }

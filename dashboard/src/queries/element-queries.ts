@@ -1,26 +1,54 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import type { Element, Film } from "../../../client/index.ts";
-import { useKeyframe, useOnce } from "../services.ts";
+import { useCallback } from "react";
+import type { Element, Film, Project } from "../../../client/index.ts";
+import { useKeyframe, useOnce, useServices } from "../services.ts";
+import { useDeleteLater, useHidden } from "./delete-later.tsx";
+import { useFilm } from "./film-queries.ts";
 
 /** All elements of this user, newest first. */
 export function useElements(enabled = true) {
   const keyframe = useKeyframe();
+  const hidden = useHidden();
   return useQuery({
     queryKey: ["elements"],
+    select: useCallback((elements: Element[]) => elements.filter(({ elementId }) => !hidden.has(elementId)), [hidden]),
     queryFn: ({ signal }) => Array.fromAsync(keyframe.elements.each({ limit: 100 }, { signal })),
     enabled,
   });
 }
 
+/** The elements of a shot: its film's cast, and its own where it has a list of its own. Empty until they are read. */
+export function useCast({ filmId, elementIds }: Pick<Project, "filmId" | "elementIds">) {
+  const { data: film } = useFilm(filmId);
+  const ofFilm = film?.elementIds ?? [];
+  const { data: elements = [] } = useElements(ofFilm.length + (elementIds?.length ?? 0) > 0);
+  const withIds = (ids: string[]) => ids.flatMap((id) => elements.find(({ elementId }) => elementId === id) ?? []);
+  return { ofFilm: withIds(ofFilm), own: elementIds && withIds(elementIds) };
+}
+
 export type ElementFields = Pick<Element, "kind" | "name" | "text" | "imagePaths">;
 
-/** Creates an element in the cast of a film. */
-export const useCreateElement = ({ filmId, elementIds }: Film, onSaved: () => void) =>
+/** Creates an element, in the cast of a film if there is one. */
+export const useCreateElement = (film: Film | null, onSaved: () => void) =>
   useOnce(async (keyframe, fields: ElementFields, once) => {
     const { elementId } = await keyframe.elements.create(fields, once);
-    if (!elementIds.includes(elementId))
-      await keyframe.films.change(filmId, { elementIds: [...elementIds, elementId] });
+    if (film !== null && !film.elementIds.includes(elementId))
+      await keyframe.films.change(film.filmId, { elementIds: [...film.elementIds, elementId] });
   }, onSaved);
+
+/** The shots that have elements of their own, with their ids. Those that have their film's cast are not among them. */
+export function useOwnCasts(enabled: boolean) {
+  const { callPlatform } = useServices();
+  return useQuery({
+    queryKey: ["own casts"],
+    queryFn: async ({ signal }) => {
+      const path =
+        "/rest/v1/projects?select=projectId:id,title,elementIds:element_ids&element_ids=not.is.null&limit=1000";
+      return (await callPlatform(path, { signal })) as { projectId: string; title: string; elementIds: string[] }[]; // those columns
+    },
+    enabled,
+  });
+}
 
 /** Changes an element, unless it has changed since it was read. */
 export function useChangeElement(element: Element | null, onSaved: () => void) {
@@ -32,7 +60,10 @@ export function useChangeElement(element: Element | null, onSaved: () => void) {
   });
 }
 
-export function useDeleteElement({ elementId }: Element, onDeleted: () => void) {
-  const keyframe = useKeyframe();
-  return useMutation({ mutationFn: () => keyframe.elements.delete(elementId), onSuccess: onDeleted });
+export function useDeleteElement({ elementId, name }: Element, onDeleted: () => void) {
+  const deleteLater = useDeleteLater();
+  return useMutation({
+    mutationFn: () => deleteLater({ id: elementId, title: name, remove: (last) => last.elements.delete(elementId) }),
+    onSuccess: onDeleted,
+  });
 }

@@ -1,7 +1,16 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { Film, FilmWithShots, KeyframeClient, ProjectWithPredictions, Shot } from "../../../client/index.ts";
+import { type InfiniteData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback } from "react";
+import type {
+  Film,
+  FilmPage,
+  FilmWithShots,
+  KeyframeClient,
+  ProjectWithPredictions,
+  Shot,
+} from "../../../client/index.ts";
 import { runningOf, WHILE_RUNNING_MS } from "./project-queries.ts";
-import { forget, IS_SHOWN } from "./query-client.ts";
+import { useDeleteLater, useHidden, withHidden } from "./delete-later.tsx";
+import { IS_SHOWN } from "./query-client.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 
@@ -12,19 +21,32 @@ const filmKey = (filmId: string | null) => ["film", filmId] as const;
 
 export function useFilms() {
   const keyframe = useKeyframe();
+  const hidden = useHidden();
   return useInfiniteQuery({
     queryKey: ["films"],
+    select: useCallback(
+      (data: InfiniteData<FilmPage>) => ({
+        ...data,
+        pages: data.pages.map((page) => ({ ...page, films: shownFilms(page.films, hidden) })),
+      }),
+      [hidden],
+    ),
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
     initialPageParam: undefined as string | undefined, // the first page has no cursor
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
   });
 }
 
+const shownFilms = (films: Film[], hidden: ReadonlySet<string>): Film[] =>
+  films.filter(({ filmId }) => !hidden.has(filmId));
+
 /** All films, to choose one. */
 export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
+  const hidden = useHidden();
   return useQuery({
     queryKey: ["all films"],
+    select: useCallback((films: Film[]) => shownFilms(films, hidden), [hidden]),
     queryFn: ({ signal }) => Array.fromAsync(keyframe.films.each({ limit: 100 }, { signal })),
     enabled,
   });
@@ -39,12 +61,19 @@ export const pauseWhileRunning = (film?: FilmWithShots): number =>
 /** A film with its shots; without an id nothing is read. It is read again, because other pages and people may change it. */
 export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) => number | false = () => LOOK_MS) {
   const keyframe = useKeyframe();
+  const hidden = useHidden();
   return useQuery({
     queryKey: filmKey(filmId),
     queryFn: ({ signal }) => keyframe.films.read(filmId ?? "", { signal }),
+    select: useCallback((film: FilmWithShots) => withoutHidden(film, hidden), [hidden]),
     enabled: filmId !== null,
     refetchInterval: ({ state: { data, error } }) => (isGone(error) ? false : pauseOf(data)),
   });
+}
+
+function withoutHidden(film: FilmWithShots, hidden: ReadonlySet<string>): FilmWithShots {
+  if (!film.projectIds.some((id) => hidden.has(id))) return film;
+  return inOrder({ ...film, projectIds: film.projectIds.filter((id) => !hidden.has(id)) });
 }
 
 /** The shot before in its film. Null: there is none. Undefined: the film is not read yet. */
@@ -63,18 +92,26 @@ export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const queryKey = filmKey(film.filmId);
+  /** The order with the shots that are about to be deleted: one that is left out leaves the film. */
+  const wholeOf = (shown: string[] | undefined) =>
+    shown && withHidden(queries.getQueryData<FilmWithShots>(queryKey)?.projectIds ?? shown, shown);
   return useMutation({
     meta: IS_SHOWN,
-    mutationFn: (change: Parameters<KeyframeClient["films"]["change"]>[1]) =>
-      keyframe.films.change(film.filmId, change, { unchangedSince: change.projectIds && film }).catch(async (error) => {
-        const signal = AbortSignal.timeout(LOOK_MS);
-        const now = isChangedElsewhere(error)
-          ? await keyframe.films.read(film.filmId, { signal }).catch(() => null)
-          : null;
-        if (now && String(now.projectIds) === String(change.projectIds)) return now; // the answer to an earlier try was lost
-        throw error;
-      }),
-    onMutate: async ({ projectIds }) => {
+    mutationFn: (asked: Parameters<KeyframeClient["films"]["change"]>[1]) => {
+      const change = { ...asked, projectIds: wholeOf(asked.projectIds) };
+      return keyframe.films
+        .change(film.filmId, change, { unchangedSince: change.projectIds && film })
+        .catch(async (error) => {
+          const signal = AbortSignal.timeout(LOOK_MS);
+          const now = isChangedElsewhere(error)
+            ? await keyframe.films.read(film.filmId, { signal }).catch(() => null)
+            : null;
+          if (now && String(now.projectIds) === String(change.projectIds)) return now; // the answer to an earlier try was lost
+          throw error;
+        });
+    },
+    onMutate: async (asked) => {
+      const projectIds = wholeOf(asked.projectIds);
       await queries.cancelQueries({ queryKey });
       const before = queries.getQueryData<FilmWithShots>(queryKey);
       if (before && projectIds) queries.setQueryData(queryKey, inOrder({ ...before, projectIds }));
@@ -92,14 +129,10 @@ const inOrder = (film: FilmWithShots): FilmWithShots => ({
 });
 
 /** Deletes a film; its projects stay. */
-export function useDeleteFilm(film: Film, onDeleted: () => void) {
-  const keyframe = useKeyframe();
-  const queries = useQueryClient();
+export function useDeleteFilm({ filmId, title }: Film, onDeleted: () => void) {
+  const deleteLater = useDeleteLater();
   return useMutation({
-    mutationFn: () => keyframe.films.delete(film.filmId),
-    onSuccess: () => {
-      onDeleted();
-      forget(queries, film.filmId);
-    },
+    mutationFn: () => deleteLater({ id: filmId, title, remove: (last) => last.films.delete(filmId) }),
+    onSuccess: onDeleted,
   });
 }

@@ -12,14 +12,12 @@ import {
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isGone } from "../ui/errors.ts";
-import { readAgain } from "./query-client.ts";
+import { projectKey, readAgain } from "./query-client.ts";
 
 /** While a prediction runs, at the pace of the service. */
 export const WHILE_RUNNING_MS = 1_000;
 /** Shows predictions started elsewhere within this time. A hidden page does not ask. */
 const LOOK_MS = 4_000;
-
-export const projectKey = (projectId: string) => ["project", projectId] as const;
 
 export const isRunning = <One extends ShotPrediction>(prediction: One | null | undefined): prediction is One =>
   prediction != null && !hasEnded(prediction);

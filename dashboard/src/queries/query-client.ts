@@ -60,6 +60,8 @@ export const readAgain = (queries: QueryClient): Promise<void> =>
 /** The first part of the query key of an uploaded image. */
 export const REFERENCE = "reference";
 
+export const projectKey = (projectId: string) => ["project", projectId] as const;
+
 /** After a deletion: what was deleted is not read again, and no list that was read before shows it. */
 export const forget = (queries: QueryClient, id: string): void =>
   queries.removeQueries({ predicate: (query) => !query.isActive() || query.queryKey.includes(id) });

@@ -71,23 +71,11 @@ export type Take = {
   prediction: Prediction | null;
   isSelected: boolean;
   isNone: boolean;
-  /** The latest take, if it is later than the selected one. */
-  newer: Prediction | null;
 };
 
 /** The take that stands for a step: it is shown and, if it is a frame, used for the next video. */
-export function useTake(project: ProjectWithPredictions, step: Step): Take {
-  const { projectId, predictions, takes } = project;
-  const latest = predictions[step];
-  const selectedId = project.selected[step];
-  const shown = takes[step];
-  const isTake = latest !== null && latest.output !== null && !latest.hidden;
-  const { data } = usePredictions(projectId, step, selectedId !== null && latest !== null && !isTake);
-  if (selectedId === null) {
-    return { prediction: shown, isSelected: false, isNone: shown === null, newer: null };
-  }
-  const earlier = data?.pages.flatMap((page) => page.predictions).find(({ output }) => output !== null);
-  const newest = isTake ? latest : (earlier ?? null);
-  const isNewer = newest !== null && shown !== null && newest.createdAt > shown.createdAt;
-  return { prediction: shown, isSelected: true, isNone: false, newer: isNewer ? newest : null };
+export function takeOf({ selected, takes }: ProjectWithPredictions, step: Step): Take {
+  const prediction = takes[step];
+  const isSelected = selected[step] !== null;
+  return { prediction, isSelected, isNone: prediction === null && !isSelected };
 }

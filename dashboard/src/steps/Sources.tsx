@@ -47,9 +47,12 @@ export function Frame({ project, frame, alt }: { project: Known; frame: string; 
   return <span className={classes.thumb} title={alt} />;
 }
 
+type ThumbProps = { prediction: ShotPrediction; alt: string; seconds?: number };
+
 /** A small picture of a take. */
-export const Thumb = ({ prediction, alt }: { prediction: ShotPrediction; alt: string }) => (
+export const Thumb = ({ prediction, alt, ...picture }: ThumbProps) => (
   <TakePicture
+    {...picture}
     prediction={prediction}
     alt={alt}
     title={alt}

@@ -12,12 +12,14 @@ type Props = {
   alt: string;
   title?: string;
   className: string | undefined;
+  /** Of a video: where its picture is. Takes from one first frame begin alike. */
+  seconds?: number;
   /** Shown when the file cannot be loaded. */
   broken: (tryAgain: () => void) => ReactNode;
 };
 
-/** The picture of a take, of a video its first one. */
-export function TakePicture({ prediction, alt, broken, ...given }: Props) {
+/** The picture of a take, of a video one of its first. */
+export function TakePicture({ prediction, alt, broken, seconds = 0.1, ...given }: Props) {
   const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
   const { output } = prediction;
   if (isBroken || output === null) return broken(tryAgain);
@@ -29,7 +31,7 @@ export function TakePicture({ prediction, alt, broken, ...given }: Props) {
     <video
       key={round}
       {...shown}
-      src={`${url}#t=0.1`}
+      src={`${url}#t=${seconds}`}
       aria-label={alt}
       preload="metadata"
       muted

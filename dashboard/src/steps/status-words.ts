@@ -43,11 +43,12 @@ export function stepWords(latest: ShotPrediction, take: ShotPrediction | null): 
   const isHiddenTake = hidden && status === "succeeded";
   if (isHiddenTake && take === null) return "Hidden";
   if (timedOf(latest, take) === latest) return statusWords(latest);
-  if (isHiddenTake) return "Done, newest hidden";
-  return status === "succeeded" ? "Done, newest not used" : `Done, last run ${STATUS_WORD[status].toLowerCase()}`;
+  if (isHiddenTake) return "Ready, but the latest take is hidden";
+  if (status === "succeeded") return "Ready, but the latest take is not used";
+  return `Ready, but the latest take ${status === "failed" ? "failed" : "was canceled"}`;
 }
 
-/** The prediction whose time is shown with these words: the take when they begin with “Done”. */
+/** The prediction whose time is shown with these words: the take when they begin with “Ready”. */
 export const timedOf = (latest: ShotPrediction, take: ShotPrediction | null): ShotPrediction =>
   take !== null && isEarlier(latest, take) && !isRunning(latest) ? take : latest;
 

@@ -11,7 +11,7 @@ import {
   IconLoader2,
   IconX,
 } from "../ui/icons.tsx";
-import { costWords } from "../ui/money.ts";
+import { costWords } from "./cost-words.ts";
 import classes from "./status.module.css";
 import { markedOf, STEP_NAME, stepWords, timedOf } from "./status-words.ts";
 
@@ -53,7 +53,7 @@ const ICON: Record<PredictionStatus, Icon> = {
   canceled: IconX,
 };
 
-function StatusIcon({ prediction, size }: { prediction: ShotPrediction | null; size: number }) {
+export function StatusIcon({ prediction, size }: { prediction: ShotPrediction | null; size: number }) {
   const Mark = prediction === null ? IconCircleDashed : ICON[prediction.status];
   return <Mark size={size} className={classes.icon} data-status={prediction?.status} />;
 }
@@ -76,7 +76,7 @@ export function PredictionState({ prediction, take = null, isCanceling }: Props)
           <Text span inherit c="dimmed">
             {" · "}
             <PredictionClock key={timed.predictionId} prediction={timed} />
-            {timed.cost !== null && ` · ${costWords(timed.cost)}`}
+            {timed.cost !== null && ` · ${costWords(timed)}`}
           </Text>
         )}
       </Text>

@@ -1,19 +1,17 @@
-import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { safeFileName } from "../../../client/film.ts";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { STEP_NAME } from "./status-words.ts";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
-import { errorSentence } from "../ui/errors.ts";
+import { notifyError } from "../ui/notices.tsx";
 
 export function useDownload(title: string) {
   const keyframe = useKeyframe();
   return useMutation({
     meta: CHANGES_NOTHING,
     mutationFn: (prediction: Prediction) => downloadOutput(keyframe, prediction, title),
-    onError: (error) =>
-      notifications.show({ color: "red", title: "Could not download the file", message: errorSentence(error) }),
+    onError: (error) => notifyError("Could not download the file", error),
   });
 }
 

@@ -14,7 +14,7 @@ import { TakeMenu } from "./TakeMenu.tsx";
 import { useModelLabel } from "../queries/use-models.ts";
 
 /** Changes the open view in the address. */
-export type Look = (at: Partial<Record<"step" | "history" | "take", string | null>>) => void;
+export type Look = (at: Partial<Record<"step" | "takes" | "take", string | null>>) => void;
 
 export type TakesProps = {
   project: ProjectWithPredictions;

@@ -5,14 +5,15 @@ import { useRef, useState } from "react";
 import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "../ui/icons.tsx";
 import type { Choices } from "../steps/step-options.ts";
-import { projectKey, isRunning } from "../queries/project-queries.ts";
+import { isRunning } from "../queries/project-queries.ts";
+import { projectKey } from "../queries/query-client.ts";
 import { STEP_NAME } from "../steps/status-words.ts";
 import { useKeyframe, useOnce } from "../services.ts";
-import { estimateWords, overBudgetWords } from "../ui/money.ts";
+import { estimateWords, exceedsBalance, overBudgetWords, takesOf } from "../steps/cost-words.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 import { errorSentence, isRefusal, unless } from "../ui/errors.ts";
-import { notify } from "../ui/notices.tsx";
+import { CreditLink, notify } from "../ui/notices.tsx";
 import { movesFocus } from "../ui/window-focus.ts";
 import classes from "./strip.module.css";
 
@@ -31,6 +32,8 @@ type Props = {
   canStart: boolean;
   /** There is unsaved text, which is saved first. */
   isUnsaved: boolean;
+  /** The project's, as it would be saved. */
+  prompt: string;
   starting: ReturnType<typeof useStartStep>;
   cancel: ReturnType<typeof useCancelPrediction>;
 };
@@ -43,12 +46,16 @@ const TAKES = Array.from({ length: 8 }, (_, at) => ({
 export function StepActions({ project, step, latest, notYet, canStart, starting, cancel, ...props }: Props) {
   const [takes, setTakes] = useState("1");
   const choices = takes === "1" ? props.choices : { ...props.choices, count: Number(takes) };
+  const isOfStep = choices.prompt !== undefined || props.prompt === project.textPrompt || props.prompt.trim() === "";
+  const withUnsaved = isOfStep ? choices : { ...choices, prompt: props.prompt };
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const canAsk = canStart && notYet === null && running === null;
-  const { estimate, isOld, refusal } = useEstimate(project, step, choices, canAsk);
+  const { estimate, isOld, refusal } = useEstimate(project, step, withUnsaved, canAsk);
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
-  const problem = notYet ?? (starting.error === null ? (refusal ?? (estimate && overBudgetWords(estimate))) : null);
+  const problem =
+    notYet ??
+    (starting.error === null ? (refusal ?? (estimate && overBudgetWords(estimate, takesOf(Number(takes))))) : null);
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   const again = latest === null ? (props.isOwn ? "Generate its own" : "Generate") : "Generate again";
   const words = props.isUnsaved ? "Save and generate" : again;
@@ -99,6 +106,12 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
       </Group>
       <Text size="sm" mt={6} id={`problem-${step}`} hidden={!problem}>
         {problem}
+        {problem && problem !== refusal && estimate && exceedsBalance(estimate) && (
+          <>
+            {" "}
+            <CreditLink />
+          </>
+        )}
       </Text>
     </div>
   );
@@ -150,7 +163,7 @@ function useEstimate(
 export function useStartStep(projectId: string, step: Step, latest: Prediction | null, { texts, save }: TextsState) {
   const queries = useQueryClient();
   const mutationKey = ["start", projectId, step];
-  const { mutate, error, reset } = useOnce(
+  const { mutate, error, reset, variables } = useOnce(
     async (keyframe, { choices }: { choices: Choices; textPrompt: string; after: string | undefined }, once) => {
       await save();
       // The fields come from the model's own row, so they fit its step; the service checks them.
@@ -163,7 +176,7 @@ export function useStartStep(projectId: string, step: Step, latest: Prediction |
         (known) => known && { ...known, predictions: { ...known.predictions, [step]: prediction } },
       );
       const { length } = prediction.predictions ?? [];
-      if (length > 1) notify(`${length} takes started. The history has each, to choose one.`);
+      if (length > 1) notify(`${length} takes started.`);
     },
     mutationKey,
   );
@@ -173,6 +186,8 @@ export function useStartStep(projectId: string, step: Step, latest: Prediction |
     start: (choices: Choices) => mutate({ choices, textPrompt: texts.textPrompt, after: latest?.predictionId }),
     isStarting,
     error,
+    /** How many takes were asked for. */
+    count: variables?.choices.count ?? 1,
     /** Other settings may be accepted. */
     forgive: () => error !== null && reset(),
   };

@@ -1,21 +1,25 @@
-import { ActionIcon, Alert, Button, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
+import { ActionIcon, Alert, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
+import { useDidUpdate } from "@mantine/hooks";
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Model, Prediction, ProjectWithPredictions, ShotPrediction, Step } from "../../../client/index.ts";
+import { knownOf, usedIn } from "../projects/mentions.ts";
 import { textProblem } from "../projects/project-fields.tsx";
-import { type Icon, IconAlertTriangle, IconDownload, IconHistory, IconMaximize, IconRestore } from "../ui/icons.tsx";
+import { type Icon, IconAlertTriangle, IconDownload, IconMaximize, IconRestore } from "../ui/icons.tsx";
+import { useCast } from "../queries/element-queries.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../steps/status-words.ts";
 import { PredictionState } from "../steps/status.tsx";
-import { MadeFrom, Thumb } from "../steps/Sources.tsx";
-import screen from "../steps/screen.module.css";
+import { MadeFrom } from "../steps/Sources.tsx";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "../steps/StepScreen.tsx";
 import { StepSettings } from "./StepSettings.tsx";
+import { Takes } from "./Takes.tsx";
 import { choicesOf, modelOf, type StepOptions, takesFirstFrame } from "../steps/step-options.ts";
 import classes from "./strip.module.css";
 import { useDownload } from "../steps/use-download.ts";
 import type { Take } from "../queries/use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
+import { costSentence } from "../steps/cost-words.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 
 type Props = {
@@ -36,10 +40,10 @@ type Props = {
   /** The one that a phone shows after a reload. */
   isLookedAt: boolean;
   onLook: () => void;
-  onHistory: () => void;
+  onTakes: () => void;
+  onUse: (prediction: Prediction) => void;
   onEnlarge: (prediction: Prediction) => void;
   onReuse: (prediction: Prediction) => void;
-  onUseLatest: () => void;
 };
 
 export function StepCard({ project, step, take, texts, models, options, startsOn, ...props }: Props) {
@@ -60,6 +64,10 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
     hasLastFrame: isVideo && (project.takes["last-frame"] !== null || options.lastFrame !== null),
   };
   const standIn = step === "first-frame" ? startsOn : null;
+  const prompt = options.prompt.trim() === "" ? texts.texts.textPrompt : options.prompt;
+  useDidUpdate(() => void starting.forgive(), [prompt]);
+  const cast = useCast(project);
+  const used = options.elements ?? usedIn(prompt, cast);
   const card = useRef<HTMLElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
   useEffect(() => {
@@ -89,7 +97,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           <Title order={2} size="h4" id={`step-${step}`}>
             {STEP_NAME[step]}
           </Title>
-          <StepTools step={step} shown={shown} title={title} hasHistory={latest !== null} {...props} />
+          <StepTools step={step} shown={shown} title={title} {...props} />
         </Group>
         {standIn !== null && latest === null ? (
           <Text size="sm" mih={22}>
@@ -113,27 +121,21 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
+          prompt={texts.texts.textPrompt}
           starting={starting}
           cancel={cancel}
         />
-        <ErrorNotice title="Could not start" error={starting.error} />
-        {latest?.error != null && <PredictionFailure error={latest.error} />}
-        {take.newer !== null && (
-          <Group gap="sm" wrap="nowrap" className={screen.large}>
-            <Thumb key={take.newer.predictionId} prediction={take.newer} alt={`New ${STEP_NAME[step].toLowerCase()}`} />
-            <Stack gap={4} align="flex-start">
-              <Text size="sm">New</Text>
-              <Button
-                size="compact-sm"
-                variant="default"
-                aria-label={`Use the new one: ${STEP_NAME[step].toLowerCase()}`}
-                onClick={props.onUseLatest}
-              >
-                Use the new one
-              </Button>
-            </Stack>
-          </Group>
+        {knownOf(cast).length > 0 && (
+          <Text size="sm" c="dimmed" lineClamp={2}>
+            {used.length === 0 ? "Without elements" : `With ${used.map(({ name }) => name).join(", ")}`}
+          </Text>
         )}
+        <ErrorNotice
+          title={starting.count > 1 ? `Could not start ${starting.count} takes` : "Could not start"}
+          error={starting.error}
+        />
+        {latest?.error != null && <PredictionFailure prediction={latest} error={latest.error} />}
+        <Takes project={project} step={step} onUse={props.onUse} onAll={props.onTakes} />
         {step !== "first-frame" && shown !== null && (
           <MadeFrom
             project={project}
@@ -152,19 +154,23 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           models={models}
           given={given}
           project={project}
+          cast={cast}
         />
       </Stack>
     </article>
   );
 }
 
-function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
+type FailureProps = { prediction: Prediction; error: NonNullable<Prediction["error"]> };
+
+function PredictionFailure({ prediction, error }: FailureProps) {
   const remedy = remedyFor(error);
   const title = failureTitle(error);
   return (
     <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} />} title={title ?? error.message}>
       {title !== null && <Text size="sm">{error.message}</Text>}
       {remedy !== null && <Text size="sm">{remedy}</Text>}
+      <Text size="sm">{costSentence(prediction)}</Text>
       <Text size="xs" mt={4}>
         <Code>{error.code}</Code>
       </Text>
@@ -172,13 +178,12 @@ function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> 
   );
 }
 
-type StepToolsProps = Pick<Props, "step" | "onHistory" | "onEnlarge" | "onReuse"> & {
+type StepToolsProps = Pick<Props, "step" | "onEnlarge" | "onReuse"> & {
   shown: Prediction | null;
   title: string;
-  hasHistory: boolean;
 };
 
-function StepTools({ step, shown, title, hasHistory, ...props }: StepToolsProps) {
+function StepTools({ step, shown, title, ...props }: StepToolsProps) {
   const download = useDownload(title);
   const name = STEP_NAME[step].toLowerCase();
   const tool = (label: string, Mark: Icon, onClick: () => void, opens?: "dialog") => (
@@ -197,7 +202,6 @@ function StepTools({ step, shown, title, hasHistory, ...props }: StepToolsProps)
           {tool(`Download the ${name}`, IconDownload, () => !download.isPending && download.mutate(shown))}
         </>
       )}
-      {hasHistory && tool(`History of the ${name}`, IconHistory, props.onHistory, "dialog")}
     </ActionIcon.Group>
   );
 }

@@ -1,6 +1,8 @@
-import { Button, Checkbox, Collapse, Group, NativeSelect, Stack, Text, Textarea } from "@mantine/core";
+import { Button, Checkbox, Collapse, Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
-import type { Model, ProjectWithPredictions } from "../../../client/index.ts";
+import type { Element, Model, ProjectWithPredictions } from "../../../client/index.ts";
+import { MentionTextarea } from "../projects/MentionTextarea.tsx";
+import { type Cast, knownOf } from "../projects/mentions.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { STEP_NAME } from "../steps/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
@@ -33,10 +35,11 @@ type Props = {
   models: Model[] | undefined;
   given: Given;
   project: ProjectWithPredictions;
+  cast: Cast<Element>;
 };
 
 /** The settings of a step, made from what its model takes. Closed, one line says what is set. */
-export function StepSettings({ options, onChange, models, given, project }: Props) {
+export function StepSettings({ options, onChange, models, given, project, cast }: Props) {
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
   const model = modelOf(models, options);
@@ -64,10 +67,10 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
       </Group>
       <Collapse expanded={isOpen} id={id} keepMounted={false}>
         <Stack gap="sm" pt="xs">
-          <Textarea
+          <MentionTextarea
             label="Prompt for this step"
             description="Leave empty to use the project's prompt."
-            autosize
+            elements={options.elements === null ? knownOf(cast) : []}
             minRows={2}
             maxRows={8}
             value={options.prompt}
@@ -108,7 +111,7 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
   );
 }
 
-type ModelSettingsProps = Props & { models: Model[]; model: Model };
+type ModelSettingsProps = Omit<Props, "cast"> & { models: Model[]; model: Model };
 
 function ModelSettings({ options, onChange, models, model, given, project }: ModelSettingsProps) {
   const { references, hasLastFrame } = given;

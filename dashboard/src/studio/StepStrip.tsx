@@ -24,7 +24,7 @@ import {
 } from "../steps/step-options.ts";
 import classes from "./strip.module.css";
 import { useModelLabel, useModels } from "../queries/use-models.ts";
-import { predictionKey, predictionQuery, type Take, usePrediction, useTake } from "../queries/use-predictions.ts";
+import { predictionKey, predictionQuery, type Take, takeOf, usePrediction } from "../queries/use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { usePlan } from "./use-plan.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
@@ -36,9 +36,9 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   const models = useModels();
   const labelOf = useModelLabel();
   const takes = {
-    "first-frame": useTake(project, "first-frame"),
-    video: useTake(project, "video"),
-    "last-frame": useTake(project, "last-frame"),
+    "first-frame": takeOf(project, "first-frame"),
+    video: takeOf(project, "video"),
+    "last-frame": takeOf(project, "last-frame"),
   };
   const { "first-frame": first, video, "last-frame": last } = takes;
   const shotBefore = useShotBefore(project);
@@ -58,8 +58,8 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     const given = Object.entries({ ...others, ...at }).filter((entry): entry is [string, string] => entry[1] !== null);
     setAddress(given, { replace: true });
   };
-  const [history, enlarged] = [address.get("history"), address.get("take")];
-  const wasOpened = useLast(history ?? enlarged) !== null;
+  const [listed, enlarged] = [address.get("takes"), address.get("take")];
+  const wasOpened = useLast(listed ?? enlarged) !== null;
   const enlarge = (...shown: Prediction[]) => {
     for (const take of shown) queries.setQueryData(predictionKey(take.predictionId), take); // without another read
     look({ take: shown.map(({ predictionId }) => predictionId).join() });
@@ -82,10 +82,10 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     isNext: step === next,
     isLookedAt: !isWide && address.get("step") === step,
     onLook: () => address.get("step") !== step && look({ step }),
-    onHistory: () => look({ step, history: step }),
+    onTakes: () => look({ step, takes: step }),
     onEnlarge: enlarge,
     onReuse,
-    onUseLatest: () => select.mutate({ change: { selected: { [step]: null } } }),
+    onUse: (prediction: Prediction) => select.mutate({ change: { selected: selectionOf(project, prediction) } }),
   });
   /** Sets what a prediction was made with for the next one of its step. */
   const reuse = async (prediction: Prediction) => {
@@ -125,7 +125,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
       {
         onSuccess: () => {
           plan.set(step, made);
-          look({ history: null, take: null });
+          look({ takes: null, take: null });
           notify(
             reusedWords(nounOf(step), named, [...deleted.map((name) => `its ${name}, which is deleted`), ...leftOut]),
           );
@@ -178,12 +178,12 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
         )}
       </section>
       <ErrorNotice title="Could not save the settings" error={plan.error} />
-      {select.error !== null && history === null && enlarged === null && (
+      {select.error !== null && listed === null && enlarged === null && (
         <ErrorNotice title="Could not change the project" error={select.error} />
       )}
       {wasOpened && (
         <Suspense>
-          <TakeWindows {...{ project, select, history, enlarged, look }} onReuse={onReuse} onEnlarge={enlarge} />
+          <TakeWindows {...{ project, select, listed, enlarged, look }} onReuse={onReuse} onEnlarge={enlarge} />
         </Suspense>
       )}
     </>

@@ -1,15 +1,17 @@
-import { Box, Group, NativeSelect, type NativeSelectProps, Text, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Box, Group, NativeSelect, type NativeSelectProps, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure, useId, useWindowEvent } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
-import { useNavigate, useParams } from "react-router";
-import type { Project, ProjectWithPredictions } from "../../../client/index.ts";
-import { useElements } from "../queries/element-queries.ts";
+import { Link, useNavigate, useParams } from "react-router";
+import type { Project, ProjectWithPredictions, Shot } from "../../../client/index.ts";
+import { useCast } from "../queries/element-queries.ts";
 import { useFilm } from "../queries/film-queries.ts";
+import { knownOf } from "../projects/mentions.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { useChangeProject, useProject, useReadAgainAtEnds, runningOf } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, STATUS_WORD, STEP_NAME } from "../steps/status-words.ts";
 import { errorSentence, isGone } from "../ui/errors.ts";
+import { type Icon, IconArrowLeft, IconArrowRight } from "../ui/icons.tsx";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
 import { StepStrip } from "./StepStrip.tsx";
@@ -40,16 +42,14 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
   const [isNext, next] = useDisclosure(false);
   const isMade = takes.video !== null && !takes.video.outdated;
   const navigate = useNavigate();
+  const cast = useCast(project);
   const texts = useTexts(project);
   useWindowEvent("keydown", generateByKeys);
   useReadAgainAtEnds(runningOf(project));
   return (
     <>
       <div className={classes.head}>
-        <BackLink
-          to={filmId === null ? "/projects" : `/films/${filmId}`}
-          label={filmId === null ? "Projects" : "Film"}
-        />
+        <Place project={project} />
         <PageHead
           title={title}
           actions={
@@ -59,14 +59,18 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
                   Next shot
                 </NewButton>
               )}
-              <ProjectMenu project={project} onDeleted={() => void navigate("/projects")} />
+              <ProjectMenu
+                project={project}
+                onDuplicated={(copy) => void navigate(`/projects/${copy.projectId}`)}
+                onDeleted={() => void navigate(filmId === null ? "/projects" : `/films/${filmId}`)}
+              />
             </Group>
           }
         />
       </div>
       <Group align="flex-start" gap="lg" mb="md">
         <Box flex="1 1 400px" miw={0}>
-          <TextsPanel state={texts}>
+          <TextsPanel state={texts} elements={knownOf(cast)}>
             <AspectRatio project={project} />
             <Cast project={project} />
           </TextsPanel>
@@ -77,6 +81,44 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
       {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} before={project} />}
       <StatusAnnouncer predictions={predictions} />
     </>
+  );
+}
+
+/** The way back: to the projects, or to the film, with the shots before and after this one. */
+function Place({ project: { projectId, filmId } }: { project: Project }) {
+  const { data: film } = useFilm(filmId);
+  if (filmId === null) return <BackLink to="/projects" label="Projects" />;
+  const at = film?.projectIds.indexOf(projectId) ?? -1;
+  return (
+    <Group justify="space-between" wrap="nowrap">
+      <BackLink to={`/films/${filmId}`} label={film?.title ?? "Film"} />
+      {film && at >= 0 && (
+        <Group component="nav" aria-label="Shots" gap={6} wrap="nowrap">
+          <Text size="sm" c="dimmed" style={{ whiteSpace: "nowrap" }}>
+            Shot {at + 1} of {film.shots.length}
+          </Text>
+          <Beside name="Previous" Mark={IconArrowLeft} shot={film.shots[at - 1]} />
+          <Beside name="Next" Mark={IconArrowRight} shot={film.shots[at + 1]} />
+        </Group>
+      )}
+    </Group>
+  );
+}
+
+function Beside({ name, Mark, shot }: { name: string; Mark: Icon; shot: Shot | undefined }) {
+  const mark = <Mark size={16} />;
+  // A place of its own for the other one.
+  if (shot === undefined)
+    return (
+      <ActionIcon component="span" variant="default" data-disabled aria-hidden>
+        {mark}
+      </ActionIcon>
+    );
+  const label = `${name} shot: ${shot.title}`;
+  return (
+    <ActionIcon component={Link} to={`/projects/${shot.projectId}`} variant="default" aria-label={label} title={label}>
+      {mark}
+    </ActionIcon>
   );
 }
 
@@ -154,19 +196,17 @@ function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project
 }
 
 /** Whether a shot is made with the cast of its film, or only with those that its prompt names. Nothing where there is no cast. */
-function Cast({ project: { projectId, filmId, elementIds } }: { project: Project }) {
-  const { data: film } = useFilm(filmId);
-  const ofFilm = film?.elementIds ?? [];
-  const { data: elements = [] } = useElements(ofFilm.length > 0);
+function Cast({ project }: { project: Project }) {
+  const { projectId, elementIds } = project;
+  const { ofFilm } = useCast(project);
   const change = useChangeProject(projectId);
   if (ofFilm.length === 0) return null;
-  const names = ofFilm.flatMap((id) => elements.find(({ elementId }) => elementId === id)?.name ?? []);
   return (
     <SmallSelect
       label="Cast"
       w={140}
       data={[
-        { value: "film", label: names.join(", ") },
+        { value: "film", label: ofFilm.map(({ name }) => name).join(", ") },
         { value: "named", label: "Only by @name" },
         ...(elementIds?.length ? [{ value: "own", label: `${elementIds.length} of its own` }] : []),
       ]}

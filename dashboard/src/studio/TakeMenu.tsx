@@ -1,7 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import type { Prediction } from "../../../client/index.ts";
 import { unlessGone } from "../ui/errors.ts";
-import { nounOf } from "../steps/status-words.ts";
 import { useKeyframe } from "../services.ts";
 import { IconDownload, IconEye, IconEyeOff, IconTrash } from "../ui/icons.tsx";
 import { ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
@@ -61,9 +60,8 @@ function DeleteTake({ prediction, isOpen, onClose }: WindowProps & { prediction:
     mutationFn: () => keyframe.deletePrediction(prediction).catch(unlessGone),
     onSuccess: onClose,
   });
-  const noun = output === null ? "run" : nounOf(step);
   return (
-    <DeleteWindow noun={noun} isOpen={isOpen} onClose={onClose} removal={remove} onDelete={() => remove.mutate()}>
+    <DeleteWindow noun="take" isOpen={isOpen} onClose={onClose} removal={remove} onDelete={() => remove.mutate()}>
       {output === null ? "It" : "It and its file"} will be deleted. This cannot be undone.
       {output !== null && step !== "video" && " Videos made from it stay."}
     </DeleteWindow>

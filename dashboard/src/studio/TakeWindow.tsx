@@ -21,6 +21,7 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
   const takes = read.filter((take) => take != null);
   const [first] = takes;
   const isTwo = otherId !== undefined;
+  const firstFrame = usePrediction(project, first?.input.firstFramePredictionId ?? null);
   const name = first === undefined ? "Take" : STEP_NAME[first.step];
   const pictures = takes.map((take, at) => (
     <section key={take.predictionId} aria-label={isTwo ? `Take ${at + 1}` : name}>
@@ -29,6 +30,7 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
           prediction={take}
           label={`${STEP_NAME[take.step]}: ${take.input.prompt}`}
           controls={!isTwo}
+          poster={isTwo ? undefined : firstFrame?.output?.url}
           muted={at > 0}
         />
       </div>

@@ -2,29 +2,29 @@ import type { Prediction } from "../../../client/index.ts";
 import { PLAYING_ORDER } from "../steps/status-words.ts";
 import { useLast } from "../ui/window-focus.ts";
 import type { Look, TakesProps } from "./AboutTake.tsx";
-import { HistoryDrawer } from "./HistoryDrawer.tsx";
+import { TakesDrawer } from "./TakesDrawer.tsx";
 import { TakeWindow } from "./TakeWindow.tsx";
 
 type Props = TakesProps & {
   /** As the address has them. */
-  history: string | null;
+  listed: string | null;
   enlarged: string | null;
   look: Look;
   onEnlarge: (...takes: Prediction[]) => void;
 };
 
-/** The history of a step, and above it the take that is looked at. */
-export default function TakeWindows({ history, enlarged, look, onEnlarge, ...about }: Props) {
-  const step = useLast(PLAYING_ORDER.find((one) => one === history) ?? null);
+/** The takes of a step, and above it the take that is looked at. */
+export default function TakeWindows({ listed, enlarged, look, onEnlarge, ...about }: Props) {
+  const step = useLast(PLAYING_ORDER.find((one) => one === listed) ?? null);
   const ids = useLast(enlarged);
   return (
     <>
       {/* Always there: a window is above those that were there before it. */}
-      <HistoryDrawer
+      <TakesDrawer
         {...about}
         step={step ?? "video"}
-        isOpen={history !== null && step !== null}
-        onClose={() => look({ history: null })}
+        isOpen={listed !== null && step !== null}
+        onClose={() => look({ takes: null })}
         onEnlarge={onEnlarge}
       />
       {ids !== null && (

@@ -1,5 +1,5 @@
 import { KeyframeError } from "../../../client/index.ts";
-import { refusalWords } from "./money.ts";
+import { exhaustedWords, refusalWords } from "./money.ts";
 
 export function errorSentence(error: unknown): string {
   if (!(error instanceof KeyframeError)) return error instanceof Error ? error.message : String(error);
@@ -9,6 +9,7 @@ export function errorSentence(error: unknown): string {
     return error.details.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join(" ");
   }
   if (error.budget !== null) return refusalWords(error.budget);
+  if (error.balance !== null) return exhaustedWords(error.balance);
   if (isChangedElsewhere(error)) return "It was changed elsewhere meanwhile. Check it, then try again.";
   return error.message;
 }

@@ -246,6 +246,12 @@ export const IconTrash = outline(
   "M9 7v-3a1 1 0 0 1 1 -1h4a1 1 0 0 1 1 1v3",
 );
 export const IconUser = outline("M8 7a4 4 0 1 0 8 0a4 4 0 0 0 -8 0", "M6 21v-2a4 4 0 0 1 4 -4h4a4 4 0 0 1 4 4v2");
+export const IconUsers = outline(
+  "M5 7a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
+  "M3 21v-2a4 4 0 0 1 4 -4h4a4 4 0 0 1 4 4v2",
+  "M16 3.13a4 4 0 0 1 0 7.75",
+  "M21 21v-2a4 4 0 0 0 -3 -3.85",
+);
 export const IconWebhook = outline(
   "M4.876 13.61a4 4 0 1 0 6.124 3.39h6",
   "M15.066 20.502a4 4 0 1 0 1.934 -7.502c-.706 0 -1.424 .179 -2 .5l-3 -5.5",

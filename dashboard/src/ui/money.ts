@@ -1,58 +1,51 @@
-import type { Balance, Cost, Estimate, ExceededBudget, Usage } from "../../../client/index.ts";
+import type { Balance, ExceededBudget, ExhaustedBalance, Usage } from "../../../client/index.ts";
 import { exactTime } from "./format-time.ts";
 
-const DOLLARS = new Intl.NumberFormat(undefined, {
-  style: "currency",
-  currency: "USD",
-  currencyDisplay: "narrowSymbol",
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 6,
-});
+const formatOf = (digits: Intl.NumberFormatOptions) => {
+  const format = new Intl.NumberFormat(undefined, {
+    style: "currency",
+    currency: "USD",
+    currencyDisplay: "narrowSymbol",
+    ...digits,
+  });
+  return (micros: number): string => format.format(micros / 1_000_000);
+};
+const inCents = formatOf({});
+const belowACent = formatOf({ maximumSignificantDigits: 2 });
+const exactly = formatOf({ minimumFractionDigits: 2, maximumFractionDigits: 6 });
 
-/** Micro-dollars with every digit, so that a small cost is not shown as zero. */
-export const dollars = (micros: number): string => DOLLARS.format(micros / 1_000_000);
+/** Micro-dollars with two decimals. An amount below a cent has more, so that it is not shown as zero. */
+export const dollars = (micros: number): string =>
+  (micros !== 0 && Math.abs(micros) < 10_000 ? belowACent : inCents)(micros);
 
-/** The cost of a start, to show beside its button. */
-export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
-  if (estimateMicros !== null) return `about ${dollars(estimateMicros)}`;
-  return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
-}
+/** For what costs more than is left: with all digits where the rounded amounts would be equal. */
+export const apart = (left: number, cost: number) => (dollars(left) === dollars(cost) ? exactly : dollars);
 
-/** Why the budgets or the balance would refuse a start now; null if they would not. */
-export function overBudgetWords({
-  withinBudget,
-  availableMicros,
-  atMostMicros,
-  balance,
-}: Pick<Estimate, "atMostMicros" | "availableMicros" | "balance" | "withinBudget">): string | null {
-  if (withinBudget) return null;
-  if (balance !== null && (atMostMicros ?? 0) > balance.availableMicros)
-    return `Your balance is ${dollars(balance.availableMicros)}. Add credit, or choose a cheaper model, resolution or length.`;
-  if (availableMicros === 0) return "Your budget is used up for now.";
-  if (availableMicros !== null && atMostMicros === null)
-    return "Your budget needs a known price. Choose another model.";
-  return availableMicros !== null && (atMostMicros ?? 0) > availableMicros
-    ? `Your budget has ${dollars(availableMicros)} left. Choose a cheaper model, resolution or length.`
-    : "The service's budget does not admit this start now. Try again later.";
-}
+/** What a start is of, such as “8 takes”, and what would make it cheaper, such as “fewer takes”. */
+export type Start = { what: string; fewer?: string | undefined };
 
-/** Of a prediction. */
-export function costWords({ state, amountMicros, atMostMicros }: Cost): string {
-  if (state === "released") return "not billed";
-  if (state === "settled" && amountMicros !== null) return dollars(amountMicros);
-  if (atMostMicros === null) return "cost unknown";
-  return state === "held" ? `up to ${dollars(atMostMicros)}` : `cost unknown, at most ${dollars(atMostMicros)}`;
-}
+export const cheaper = ({ fewer }: Start): string =>
+  `${fewer === undefined ? "" : `${fewer}, `}a cheaper model, resolution or length`;
+
+export const balanceSentence = (left: number, cost: number, start: Start): string => {
+  const amount = apart(left, cost);
+  return `${start.what} can cost ${amount(cost)}, and your balance is ${amount(left)}. Add credit, or choose ${cheaper(start)}.`;
+};
+
+/** The balance that refused a start. */
+export const exhaustedWords = ({ availableMicros, estimateMicros }: ExhaustedBalance): string =>
+  balanceSentence(availableMicros, estimateMicros, { what: "This start", fewer: "fewer takes" });
 
 /** The budget that refused a start: what is left of it, and from when it can be used again. */
 export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner }: ExceededBudget): string {
   const { limitMicros = 0, availableMicros = 0 } = owner;
+  const amount = scope === "owner" ? apart(availableMicros, estimateMicros) : dollars;
   const name = period === "day" ? "today" : "this month";
   const left =
     scope === "owner"
-      ? `Your budget for ${name} has ${dollars(availableMicros)} of ${dollars(limitMicros)} left`
+      ? `Your budget for ${name} has ${amount(availableMicros)} of ${dollars(limitMicros)} left`
       : `The budget of all users for ${name} does not have enough left`;
-  return `${left}; this start can cost ${dollars(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it resets.`;
+  return `${left}; this start can cost ${amount(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it resets.`;
 }
 
 type Sums = Pick<Usage["groups"][number], "settledMicros" | "heldMicros" | "unknownMicros">;
@@ -66,7 +59,7 @@ export const sumWords = ({ groups }: Usage): string =>
 
 /** What is left of a prepaid balance. */
 export const balanceWords = ({ availableMicros, heldMicros }: Balance): string =>
-  `Your balance is ${dollars(availableMicros)}${heldMicros > 0 ? `, and ${dollars(heldMicros)} is reserved for open runs` : ""}.`;
+  `Your balance is ${dollars(availableMicros)}${heldMicros > 0 ? `, and ${dollars(heldMicros)} is reserved for what is running` : ""}.`;
 
 /** The sum of this month against its budget. */
 export function monthWords(usage: Usage): string {

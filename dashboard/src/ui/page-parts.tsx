@@ -26,8 +26,11 @@ export function PageHead({ title, text, actions }: Props) {
 }
 
 export const BackLink = ({ to, label }: { to: string; label: string }) => (
-  <Anchor component={Link} to={to} size="sm" style={{ display: "inline-flex", alignItems: "center", gap: 4 }}>
-    <IconArrowLeft size={16} /> {label}
+  <Anchor component={Link} to={to} size="sm" miw={0} style={{ display: "inline-flex", alignItems: "center", gap: 4 }}>
+    <IconArrowLeft size={16} style={{ flex: "none" }} />
+    <Text span inherit truncate>
+      {label}
+    </Text>
   </Anchor>
 );
 

@@ -3,11 +3,11 @@ import { type ComponentProps, type FormEvent, Fragment, type ReactNode, useRef, 
 import { BusyButton } from "./buttons.tsx";
 import { type Icon, IconDots } from "./icons.tsx";
 import { ErrorNotice } from "./notices.tsx";
-import { focusOnMount, useIsOnTop } from "./window-focus.ts";
+import { focusOnMount, useIsOnTop, useLast, useOpened } from "./window-focus.ts";
 
 export type WindowProps = { isOpen: boolean; onClose: () => void };
 
-type Action = {
+export type Action = {
   label: string;
   Icon: Icon;
   run?: () => unknown;
@@ -20,7 +20,10 @@ type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"
 /** A button with a menu of actions. Not in a portal, so that it belongs to the window or the landmark that it is in. */
 export function ActionsMenu({ actions, ...button }: ActionsProps) {
   const target = useRef<HTMLButtonElement>(null);
-  const [opened, setOpened] = useState("");
+  const [opened, setOpened] = useState<string | null>(null);
+  // Only the one that was opened: a film has a menu for each of its shots.
+  const last = useLast(opened);
+  const window = actions.find(({ label }) => label === last)?.window;
   return (
     <>
       <Menu position="bottom-end" withinPortal={false}>
@@ -45,9 +48,7 @@ export function ActionsMenu({ actions, ...button }: ActionsProps) {
           ))}
         </Menu.Dropdown>
       </Menu>
-      {actions.map(({ label, window }) => (
-        <Fragment key={label}>{window?.({ isOpen: opened === label, onClose: () => setOpened("") })}</Fragment>
-      ))}
+      <Fragment key={last}>{window?.({ isOpen: opened !== null, onClose: () => setOpened(null) })}</Fragment>
     </>
   );
 }
@@ -90,7 +91,7 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
   };
   return (
     <Modal
-      opened={isOpen}
+      opened={useOpened(isOpen)}
       onClose={close}
       title={title}
       size={form.size ?? "md"}

@@ -4,6 +4,7 @@ import type { Step, Usage } from "../../../client/index.ts";
 import { STEP_NAME } from "../steps/status-words.ts";
 import { exactTime } from "../ui/format-time.ts";
 import { balanceWords, dollars, monthWords, openOf, sumWords } from "../ui/money.ts";
+import { CreditLink } from "../ui/notices.tsx";
 import { PageHead, Panel, Unread } from "../ui/page-parts.tsx";
 import { useModelLabel } from "../queries/use-models.ts";
 import { useTitles, useUsage } from "./use-usage.ts";
@@ -22,7 +23,7 @@ export function Component() {
   const usage = useUsage(groupBy, month);
   return (
     <>
-      <PageHead title="Usage" text="What your runs cost. Days are those of UTC." />
+      <PageHead title="Usage" text="What your generations cost. Days are in UTC." />
       <Unread query={usage} what="the usage" heights={[400]} />
       {usage.data !== undefined && (
         <Panel
@@ -44,19 +45,22 @@ export function Component() {
           }
         >
           <Stack>
-            {month === "" && usage.data.balance !== null && <Text size="sm">{balanceWords(usage.data.balance)}</Text>}
+            {month === "" && usage.data.balance !== null && (
+              <Text size="sm">
+                {balanceWords(usage.data.balance)} <CreditLink />
+              </Text>
+            )}
             {month === "" && usage.data.budgets.map((budget) => <Budget key={budget.period} {...budget} />)}
             {month === "" && usage.data.budgets.length === 0 && usage.data.balance === null && (
               <Text size="sm">You have no budget of your own.</Text>
             )}
             {usage.data.groups.length === 0 ? (
-              <Text c="dimmed">No runs in this month.</Text>
+              <Text c="dimmed">No takes in this month.</Text>
             ) : (
               <Sums usage={usage.data} />
             )}
             <Text size="sm" c="dimmed">
-              Open: runs that have not ended, or whose bill from the provider is unknown. They count with the most that
-              they can cost.
+              Pending: still running, or final cost not known yet. We count the most they could cost.
             </Text>
           </Stack>
         </Panel>
@@ -105,7 +109,7 @@ function Sums({ usage }: { usage: Usage }) {
     </div>,
     ...figures(row),
   ]);
-  const head = [GROUPS.find(({ value }) => value === groupBy)?.label, "Runs", "Cost", "Open, at most"];
+  const head = [GROUPS.find(({ value }) => value === groupBy)?.label, "Takes", "Cost", "Pending, at most"];
   const rows = groupBy === "day" ? body.toReversed() : body;
   return <Table tabularNums horizontalSpacing={6} data={{ head, body: rows, foot: ["Total", ...figures(total)] }} />;
 }

@@ -14,9 +14,9 @@ export function photoFile(seed: string): { name: string; mimeType: string; buffe
 export const stepCard = (page: Page, name: "First frame" | "Video" | "Last frame") =>
   page.getByRole("article", { name, exact: true });
 
-/** A take on the contact sheet of a history, from the newest. */
-export const takeAt = (history: Locator, at: number) =>
-  history.getByRole("list", { name: "Takes" }).locator("> li > button[aria-pressed]").nth(at);
+/** A take on the contact sheet of all takes of a step, from the newest. */
+export const takeAt = (sheet: Locator, at: number) =>
+  sheet.getByRole("list", { name: "Takes" }).locator("> li > button[aria-pressed]").nth(at);
 
 /** Starts a step and waits until its card says that it is done. */
 export async function runStep(page: Page, name: "First frame" | "Video" | "Last frame"): Promise<void> {

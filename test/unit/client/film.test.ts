@@ -312,6 +312,25 @@ test.each<[shots: string[], seconds: number, pictures: number, soundSeconds: num
   },
 );
 
+test("a rough cut of three shots, of which the second has no video → the other two, by their own numbers; of none, refused", async () => {
+  const told = await page.evaluate<
+    [number[], string, string]
+  >(`Promise.all([makeShot(1), makeShot(1), new Blob(["no video"])]).then(async (files) => {
+    const shot = (at) => ({ title: "Shot", takes: { video: { output: { path: at + ".mp4", url: URL.createObjectURL(files[at]), sha256: "f" } } } });
+    const none = { title: "None", takes: { video: null } };
+    const seen = [];
+    const options = { isRoughCut: true, onProgress: ({ shot, shots }) => seen.push(shot, shots) };
+    await joinFilm({ shots: [shot(0), none, shot(1)] }, options);
+    const reasonOf = (shots) => joinFilm({ shots }, { isRoughCut: true }).catch(({ message }) => message);
+    return [seen, await reasonOf([shot(0), none, shot(2)]), await reasonOf([none])];
+  })`);
+  expect(new Set(told[0])).toEqual(new Set([1, 2]));
+  expect(told.slice(1)).toEqual([
+    expect.stringContaining("shot 3, “Shot”, is not a video that it can read"),
+    "No video yet: shot 1, “None”. Generate it, or remove the shot from the film.",
+  ]);
+});
+
 test("ten shots to download → four at once, and how many are there is told", async () => {
   let waiting: (() => void)[] = [];
   let asked = 0;

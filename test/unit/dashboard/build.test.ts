@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { readProject } from "../../../dashboard/vite-plugins.ts";
 import { buildDashboard } from "../../../local/stack/build-dashboard.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 
@@ -55,4 +56,13 @@ test("nothing is built yet → built for production; all sources older → not b
 test("a source that cannot be read as JavaScript → an error that names it", async () => {
   await Deno.writeTextFile(source(), "const = ;");
   await expect(buildDashboard(undefined, root)).rejects.toThrow(/The dashboard could not be built: [\s\S]*main\.js/);
+});
+
+test("a build for a project → its config.json names where to add credit; an address that is no page is an error", () => {
+  const project = { SUPABASE_URL: "https://abc.supabase.co", SUPABASE_PUBLISHABLE_KEY: "sb_publishable_a" };
+  const read = (KEYFRAME_CREDIT_URL?: string) => readProject({ ...project, KEYFRAME_CREDIT_URL });
+  expect(read("https://app.example/credit")).toMatchObject({ creditUrl: "https://app.example/credit" });
+  expect(read()).toEqual({ supabaseUrl: "https://abc.supabase.co", publishableKey: "sb_publishable_a" });
+  for (const wrong of ["app.example/credit", "javascript:alert(1)", "https://"])
+    expect(() => read(wrong)).toThrow("KEYFRAME_CREDIT_URL must be the address of a page");
 });

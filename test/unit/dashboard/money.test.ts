@@ -1,39 +1,37 @@
 import { expect, test } from "vitest";
-import type { Cost, Estimate, Usage } from "../../../client/index.ts";
-import {
-  costWords,
-  dollars,
-  estimateWords,
-  monthWords,
-  overBudgetWords,
-  refusalWords,
-} from "../../../dashboard/src/ui/money.ts";
+import type { Cost, Estimate, PredictionStatus, Usage } from "../../../client/index.ts";
+import { costWords, estimateWords, overBudgetWords, takesOf } from "../../../dashboard/src/steps/cost-words.ts";
+import { dollars, monthWords, refusalWords } from "../../../dashboard/src/ui/money.ts";
 
 // Known and unknown prices, and a budget of one's own: test/e2e/dashboard-costs.test.ts.
 
 test.each([
   [0, "$0.00"],
   [1, "$0.000001"],
-  [67_000, "$0.067"],
-  [1_500_000, "$1.50"],
-  [1_234_567_891, "$1,234.567891"],
+  [3_333, "$0.0033"],
+  [9_999, "$0.01"],
+  [67_000, "$0.07"],
+  [-1_500_000, "-$1.50"],
+  [1_234_567_891, "$1,234.57"],
 ])("%i micro-dollars → %s", (micros, words) => {
   expect(dollars(micros)).toBe(words);
 });
 
-const cost = (state: Cost["state"], amountMicros: number | null, atMostMicros: number | null): Cost => ({
-  ...{ state, amountMicros, atMostMicros, currency: "USD" },
-});
-test.each<[Cost, string]>([
-  [cost("held", null, 67_000), "up to $0.067"],
-  [cost("held", null, null), "cost unknown"],
-  [cost("settled", 67_000, 67_000), "$0.067"],
-  [cost("settled", 0, 67_000), "$0.00"],
-  [cost("released", 0, 67_000), "not billed"],
-  [cost("unknown", null, 67_000), "cost unknown, at most $0.067"],
-  [cost("unknown", null, null), "cost unknown"],
-])("a prediction's cost %j → %s", (given, words) => {
-  expect(costWords(given)).toBe(words);
+type Row = [PredictionStatus, Cost["state"], amountMicros: number | null, atMostMicros: number | null, words: string];
+test.each<Row>([
+  ["processing", "held", null, 67_000, "up to $0.07"],
+  ["processing", "held", null, null, "cost unknown"],
+  ["succeeded", "settled", 67_000, 67_000, "$0.07"],
+  ["succeeded", "settled", 0, 67_000, "$0.00"],
+  ["succeeded", "unknown", null, 67_000, "cost not known yet, at most $0.07"],
+  ["failed", "released", 0, 67_000, "not charged"],
+  ["failed", "settled", 0, 67_000, "not charged"],
+  ["failed", "settled", 67_000, 67_000, "charged $0.07"],
+  ["failed", "unknown", null, 67_000, "charge not known yet, at most $0.07"],
+  ["canceled", "held", null, 67_000, "charge not known yet, at most $0.07"],
+  ["canceled", "unknown", null, null, "charge not known yet"],
+])("a take that is %s, its cost %s: %s of at most %s → %s", (status, state, amountMicros, atMostMicros, words) => {
+  expect(costWords({ status, cost: { state, amountMicros, atMostMicros, currency: "USD" } })).toBe(words);
 });
 
 const estimate = (more: Partial<Estimate>): Estimate => ({
@@ -60,11 +58,17 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
     "less balance than it can cost",
     { withinBudget: false, balance: { availableMicros: -1_000_000, heldMicros: 0 } },
     "about $0.45",
-    "Your balance is -$1.00. Add credit, or choose a cheaper model, resolution or length.",
+    "3 takes can cost $0.45, and your balance is -$1.00. Add credit, or choose fewer takes, a cheaper model, resolution or length.",
+  ],
+  [
+    "a budget that is less than it can cost by a part of a cent",
+    { withinBudget: false, availableMicros: 449_900 },
+    "about $0.45",
+    "3 takes can cost $0.45, and your budget has $0.4499 left. Choose fewer takes, a cheaper model, resolution or length.",
   ],
 ])("an estimate with %s → %s", (_name, more, words, problem) => {
   expect(estimateWords(estimate(more))).toBe(words);
-  expect(overBudgetWords(estimate(more))).toBe(problem);
+  expect(overBudgetWords(estimate(more), takesOf(3))).toBe(problem);
 });
 
 test("refused by the service's budget → said without what others have spent, and until when", () => {
@@ -86,5 +90,5 @@ test("a month with settled, held and unknown costs → their sum, against the bu
     ],
     balance: null,
   };
-  expect(monthWords(usage)).toBe("$1.067001 of $10.00");
+  expect(monthWords(usage)).toBe("$1.07 of $10.00");
 });

@@ -106,11 +106,11 @@ const earlier = at(1, "succeeded");
 test.each<[words: string, timed: "latest" | "take", latest: Prediction, take: Prediction | null]>([
   ["Done", "latest", earlier, earlier],
   ["Failed", "latest", at(2, "failed"), null],
-  ["Done, last run failed", "take", at(2, "failed"), earlier],
-  ["Done, last run canceled", "take", at(2, "canceled"), earlier],
-  ["Done, newest not used", "take", at(2, "succeeded"), earlier],
+  ["Ready, but the latest take failed", "take", at(2, "failed"), earlier],
+  ["Ready, but the latest take was canceled", "take", at(2, "canceled"), earlier],
+  ["Ready, but the latest take is not used", "take", at(2, "succeeded"), earlier],
   ["Starting", "latest", at(2, "starting"), earlier],
-  ["Done, newest hidden", "take", at(2, "succeeded", { hidden: true }), earlier],
+  ["Ready, but the latest take is hidden", "take", at(2, "succeeded", { hidden: true }), earlier],
   ["Hidden", "latest", at(2, "succeeded", { hidden: true }), null],
   ["Failed", "latest", at(2, "failed", { hidden: true }), null],
 ])("a step in words: “%s”, and the time of its %s run", (words, timed, latest, take) => {

@@ -1,6 +1,7 @@
 import { Button, Group, Loader, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import type { FormEvent, ReactNode } from "react";
+import type { Element } from "../../../../client/index.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem } from "../../projects/project-fields.tsx";
 import { IconCheck, IconChevronDown, IconPencil } from "../../ui/icons.tsx";
 import type { Texts, TextsState } from "./use-texts.ts";
@@ -13,11 +14,13 @@ const BESIDE = { display: "grid", gap: 10, gridTemplateColumns: "repeat(auto-fit
 
 type Props = {
   state: TextsState;
+  /** What the prompt can name by @. */
+  elements: Element[];
   /** Beside the description. */
   children?: ReactNode;
 };
 
-export function TextsPanel({ state, children }: Props) {
+export function TextsPanel({ state, elements, children }: Props) {
   const { texts, isDirty, conflict, isSaving, error, edit, discard, save, saveOver } = state;
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
@@ -40,7 +43,7 @@ export function TextsPanel({ state, children }: Props) {
     <form noValidate onSubmit={submit}>
       <Stack gap="xs">
         <div style={BESIDE}>
-          <PromptField {...field("textPrompt")} error={problem} />
+          <PromptField {...field("textPrompt")} elements={elements} error={problem} />
           {isUnfolded && <DescriptionField {...field("description")} id={id} error={descriptionProblem} />}
           {conflict !== null && (
             <div role="alert">

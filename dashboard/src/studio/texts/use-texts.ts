@@ -2,8 +2,8 @@ import { useWindowEvent } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { ProjectWithPredictions } from "../../../../client/index.ts";
-import { IS_SHOWN } from "../../queries/query-client.ts";
-import { projectKey, useChangeProject } from "../../queries/project-queries.ts";
+import { IS_SHOWN, projectKey } from "../../queries/query-client.ts";
+import { useChangeProject } from "../../queries/project-queries.ts";
 import { isChangedElsewhere } from "../../ui/errors.ts";
 import { useDraft } from "../../session/use-draft.ts";
 

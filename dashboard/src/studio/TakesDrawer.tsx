@@ -26,14 +26,14 @@ type Props = TakesProps & {
 };
 
 /** All predictions of a step as a contact sheet: each with what differs among them, the chosen one with all of its inputs. */
-export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Props) {
+export function TakesDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Props) {
   const { project, select } = about;
   const [withHidden, setWithHidden] = useState(false);
   const [chosenId, setChosenId] = useState<string>();
   /** The first of two takes to compare. */
   const [marked, setMarked] = useState<Prediction | null>(null);
-  const history = usePredictions(project.projectId, step, isOpen, withHidden);
-  const all = history.data?.pages.flatMap((page) => page.predictions);
+  const list = usePredictions(project.projectId, step, isOpen, withHidden);
+  const all = list.data?.pages.flatMap((page) => page.predictions);
   const chosen = all?.find(({ predictionId }) => predictionId === chosenId) ?? all?.[0];
   const differencesOf = useDifferences(all ?? []);
   const press = (prediction: Prediction) => {
@@ -50,11 +50,11 @@ export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Pr
       closeOnEscape={useIsOnTop(isOpen)}
       position="right"
       size="xl"
-      title={`History of the ${STEP_NAME[step].toLowerCase()}`}
+      title={`Takes of the ${STEP_NAME[step].toLowerCase()}`}
     >
       <Stack gap="lg">
         <KeepFocus key={count} />
-        <Unread query={history} what="the history" heights={[96, 96, 96]} />
+        <Unread query={list} what="the takes" heights={[96, 96, 96]} />
         <ErrorNotice title="Could not change the project" error={select.error} />
         <ol className={`plain-list ${classes.sheet}`} aria-label="Takes">
           {all?.map((prediction) => (
@@ -104,14 +104,14 @@ export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Pr
           ))}
         </ol>
         <Text size="sm" role="status" className={classes.hint}>
-          {marked !== null && "Press the other take."}
+          {marked !== null && "Choose a second take to compare."}
         </Text>
-        {count === 0 && <Text size="sm">Nothing here.{!withHidden && " What is hidden is not shown."}</Text>}
-        <LoadMore of={history} />
+        {count === 0 && <Text size="sm">No takes.{!withHidden && " Hidden takes are not shown."}</Text>}
+        <LoadMore of={list} />
         {all !== undefined && (
           <Checkbox
             size="xs"
-            label="Show hidden"
+            label="Show hidden takes"
             checked={withHidden}
             onChange={({ currentTarget }) => setWithHidden(currentTarget.checked)}
           />

@@ -1,0 +1,67 @@
+import { Group, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { Element } from "../../../client/index.ts";
+import { useDeleteElement } from "../queries/element-queries.ts";
+import { Frame } from "../steps/Sources.tsx";
+import { IconPencil, IconTrash } from "../ui/icons.tsx";
+import { type Action, ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
+import { ElementWindow, NO_PROJECT } from "./ElementWindow.tsx";
+
+type Props = {
+  element: Element;
+  /** Elements among which its name must be the only one. */
+  beside: Element[];
+  /** Beside “Edit” and “Delete”. */
+  actions?: Action[];
+  children?: ReactNode;
+};
+
+export function ElementRow({ element, beside, actions = [], children }: Props) {
+  const { name, kind, text, imagePaths } = element;
+  return (
+    <Group gap="xs" wrap="nowrap">
+      {imagePaths.slice(0, 1).map((path) => (
+        <Frame key={path} project={NO_PROJECT} frame={path} alt={name} />
+      ))}
+      <div style={{ flex: 1, minWidth: 0 }}>
+        <Text size="sm" truncate>
+          {name}{" "}
+          <Text span inherit c="dimmed">
+            · {kind}
+          </Text>
+        </Text>
+        <Text size="sm" c="dimmed" lineClamp={2} title={text}>
+          {text}
+        </Text>
+        {children}
+      </div>
+      <ActionsMenu
+        variant="default"
+        aria-label={`Actions for ${name}`}
+        actions={[
+          {
+            label: "Edit",
+            Icon: IconPencil,
+            window: (opened) => <ElementWindow key={element.updatedAt} {...{ beside, element }} {...opened} />,
+          },
+          ...actions,
+          {
+            label: "Delete",
+            Icon: IconTrash,
+            isDelete: true,
+            window: (opened) => <DeleteElement element={element} {...opened} />,
+          },
+        ]}
+      />
+    </Group>
+  );
+}
+
+function DeleteElement({ element, ...opened }: WindowProps & { element: Element }) {
+  const removal = useDeleteElement(element, opened.onClose);
+  return (
+    <DeleteWindow {...opened} noun="element" removal={removal} onDelete={() => removal.mutate()}>
+      “{element.name}” will be deleted, from every film. What was made with it stays. You can undo it for ten seconds.
+    </DeleteWindow>
+  );
+}

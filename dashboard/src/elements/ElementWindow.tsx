@@ -1,0 +1,84 @@
+import { NativeSelect, Textarea, TextInput } from "@mantine/core";
+import { useState } from "react";
+import type { Element, Film } from "../../../client/index.ts";
+import { type ElementFields, useChangeElement, useCreateElement } from "../queries/element-queries.ts";
+import { ImageField } from "../studio/ImageField.tsx";
+import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+
+const KINDS = ["character", "place", "prop", "style"] as const;
+/** Its images are uploads: none is a take of a project. */
+export const NO_PROJECT = { takes: { "first-frame": null, "last-frame": null, video: null } };
+
+const NOTHING: ElementFields = { kind: "character", name: "", text: "", imagePaths: [] };
+
+type Props = WindowProps & {
+  /** Null: a new one. */
+  element: Element | null;
+  /** Elements among which its name must be the only one. */
+  beside: Element[];
+  /** The film whose cast gets a new one. */
+  film?: Film;
+};
+
+/** Asks for an element. */
+export function ElementWindow({ film, beside, element, isOpen, onClose }: Props) {
+  const [typed, setTyped] = useState<Partial<ElementFields>>({});
+  const close = () => {
+    setTyped({});
+    onClose();
+  };
+  const { kind, name, text, imagePaths } = { ...(element ?? NOTHING), ...typed };
+  const create = useCreateElement(film ?? null, close);
+  const change = useChangeElement(element, close);
+  const saving = element === null ? create : change;
+  const isTaken = beside.some(
+    (other) => other.elementId !== element?.elementId && other.name.toLowerCase() === name.trim().toLowerCase(),
+  );
+  const set = (fields: Partial<ElementFields>) => setTyped((all) => ({ ...all, ...fields }));
+  return (
+    <FormWindow
+      title={element === null ? "New element" : "Edit element"}
+      submit={element === null ? "Create element" : "Save"}
+      failed="Could not save the element"
+      isOpen={isOpen}
+      onClose={close}
+      saving={saving}
+      canSubmit={name.trim() !== "" && !isTaken}
+      onSubmit={() => saving.mutate({ kind, name: name.trim(), text, imagePaths })}
+    >
+      <TextInput
+        label="Name"
+        description="Write @ and this name in a prompt to use it."
+        error={isTaken && "Another element has this name."}
+        data-autofocus
+        maxLength={60}
+        value={name}
+        onChange={({ currentTarget }) => set({ name: currentTarget.value })}
+      />
+      <NativeSelect
+        label="Kind"
+        data={KINDS.map((value) => ({ value, label: value.charAt(0).toUpperCase() + value.slice(1) }))}
+        value={kind}
+        onChange={({ currentTarget: { value } }) => set({ kind: KINDS.find((one) => one === value) ?? kind })}
+      />
+      <Textarea
+        label="Text"
+        description="What it looks like. It is added to the prompt."
+        autosize
+        minRows={2}
+        maxLength={1000}
+        value={text}
+        onChange={({ currentTarget }) => set({ text: currentTarget.value })}
+      />
+      <ImageField
+        project={NO_PROJECT}
+        label="Images"
+        noun="image"
+        addLabel="Add image"
+        images={imagePaths}
+        max={8}
+        onChange={(paths) => set({ imagePaths: paths })}
+      />
+    </FormWindow>
+  );
+}

@@ -1,0 +1,73 @@
+import { Anchor, Card, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Fragment } from "react";
+import { Link } from "react-router";
+import { useElements, useOwnCasts } from "../queries/element-queries.ts";
+import { useFilmChoice } from "../queries/film-queries.ts";
+import { NewButton } from "../ui/buttons.tsx";
+import { IconUsers } from "../ui/icons.tsx";
+import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { ElementRow } from "./ElementRow.tsx";
+import { ElementWindow } from "./ElementWindow.tsx";
+
+export function Component() {
+  const elements = useElements();
+  const isAny = (elements.data?.length ?? 0) > 0;
+  const { data: films } = useFilmChoice(isAny);
+  const { data: shots } = useOwnCasts(isAny);
+  const [isNew, { open, close }] = useDisclosure(false);
+  const create = <NewButton onClick={open}>New element</NewButton>;
+  const usesOf = (id: string): Use[] => [
+    ...(films ?? []).flatMap(({ filmId, title, elementIds }) =>
+      elementIds.includes(id) ? { to: `/films/${filmId}`, title } : [],
+    ),
+    ...(shots ?? []).flatMap(({ projectId, title, elementIds }) =>
+      elementIds.includes(id) ? { to: `/projects/${projectId}`, title } : [],
+    ),
+  ];
+  return (
+    <>
+      <PageHead
+        title="Elements"
+        text="Characters, places, props and styles that several shots share."
+        actions={isAny ? create : null}
+      />
+      <Unread query={elements} what="elements" heights={[64, 64, 64]} />
+      {elements.data?.length === 0 && (
+        <EmptyState
+          Icon={IconUsers}
+          title="No elements yet"
+          text="Describe a character or a place once, with images. Put it into the cast of a film, or name it in a prompt, as in “@Anna on the pier”."
+          action={create}
+        />
+      )}
+      <Stack component="ul" gap="xs" className="plain-list" aria-label="Elements">
+        {elements.data?.map((element) => (
+          <Card component="li" key={element.elementId} withBorder padding="sm" style={{ overflow: "visible" }}>
+            <ElementRow element={element} beside={[]}>
+              {films && shots && <Uses of={usesOf(element.elementId)} />}
+            </ElementRow>
+          </Card>
+        ))}
+      </Stack>
+      <ElementWindow element={null} beside={[]} isOpen={isNew} onClose={close} />
+    </>
+  );
+}
+
+type Use = { to: string; title: string };
+
+/** Links to where an element is used. */
+const Uses = ({ of }: { of: Use[] }) => (
+  <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+    {of.length === 0 ? "Not used yet" : "Used in "}
+    {of.map(({ to, title }, at) => (
+      <Fragment key={to}>
+        {at > 0 && ", "}
+        <Anchor component={Link} to={to} inherit>
+          {title}
+        </Anchor>
+      </Fragment>
+    ))}
+  </Text>
+);

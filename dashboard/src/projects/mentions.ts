@@ -1,0 +1,63 @@
+type Named = { name: string };
+
+/** A letter, a digit, an underscore or a mark: a name does not end before it, and an @ after it names nothing. */
+const CONTINUES_A_NAME = /^[\p{L}\p{N}\p{M}_]/u;
+
+const keyOf = (name: string): string => name.normalize().toLowerCase();
+
+/** An @ of a prompt with what it names. `word`: how it is written; `isOpen`: its end is the prompt's, so it may still become a name. */
+type Mention<One> = { element: One | null; word: string; isOpen: boolean };
+
+/** The @ of a prompt that name something, as the service reads them. */
+function mentionsIn<One extends Named>(prompt: string, known: One[]): Mention<One>[] {
+  const text = prompt.normalize();
+  const longestFirst = known.toSorted((one, other) => other.name.length - one.name.length);
+  return [...text.matchAll(/(?<![\p{L}\p{N}\p{M}_])@(?=[^\s@])/gu)].map(({ index }) => {
+    const [rest = ""] = text.slice(index + 1).split("@");
+    const isNamed = ({ name }: One) =>
+      keyOf(rest).startsWith(keyOf(name)) && !CONTINUES_A_NAME.test(rest.slice(name.normalize().length));
+    const isOpen =
+      index + 1 + rest.length === text.length && known.some(({ name }) => keyOf(name).startsWith(keyOf(rest)));
+    return { element: longestFirst.find(isNamed) ?? null, word: /^[^\s.,;:!?()]*/.exec(rest)?.[0] ?? "", isOpen };
+  });
+}
+
+/** As many names as fit into a line. */
+const MOST_NAMED = 8;
+
+/** Which @ of a prompt names no element; null if none does, or the last one may still become a name. */
+export function unknownName(prompt: string, known: Named[]): string | null {
+  if (known.length === 0) return null; // an @ means nothing
+  const unknown = mentionsIn(prompt, known).find(({ element, isOpen }) => element === null && !isOpen);
+  if (unknown === undefined) return null;
+  const names = known.slice(0, MOST_NAMED).map(({ name }) => name);
+  const all = [...names, ...(known.length > MOST_NAMED ? ["…"] : [])].join(", ");
+  return `“@${unknown.word}” isn't in the cast (${all}). Fix the name, or put a space after the @.`;
+}
+
+/** Of a shot: the cast of its film, and its own elements; null: it has none of its own. */
+export type Cast<One extends Named> = { ofFilm: One[]; own: One[] | null };
+
+/** All that a prompt can name. */
+export const knownOf = <One extends Named>({ ofFilm, own }: Cast<One>): One[] => [
+  ...new Set([...(own ?? []), ...ofFilm]),
+];
+
+/** The elements that a start with this prompt uses: of the film's only those that it names, if it names any. */
+export function usedIn<One extends Named>(prompt: string, cast: Cast<One>): One[] {
+  const named = mentionsIn(prompt, knownOf(cast)).flatMap(({ element }) => element ?? []);
+  if (cast.own === null && named.length > 0) return [...new Set(named)];
+  return [...new Set([...(cast.own ?? cast.ofFilm), ...named])];
+}
+
+/** What is typed behind an @ before the caret; `from`: where the @ is. Null where it can be no name. */
+export function typedName(text: string, caret: number): { from: number; start: string } | null {
+  const found = /(?<![\p{L}\p{N}\p{M}_])@((?!\s)[^@\n]{0,60})$/u.exec(text.slice(0, caret));
+  return found === null ? null : { from: found.index, start: found[1] ?? "" };
+}
+
+/** The elements whose name begins like this; none where only the whole name is left. */
+export function offeredFor<One extends Named>(start: string, known: One[]): One[] {
+  const offered = known.filter(({ name }) => keyOf(name).startsWith(keyOf(start)));
+  return offered.length === 1 && offered.every(({ name }) => keyOf(name) === keyOf(start)) ? [] : offered;
+}
