@@ -44,8 +44,14 @@ const engines = project("engines", tests("engines"), { testTimeout: 900_000 });
 /** The official MCP conformance suite and inspector. They download 250 MB, most of it a Node of their own, so `--mode all` leaves them out. */
 const mcp = project("mcp", tests("mcp"), stackSetup);
 
-/** Both packages in Node 20, 22 and 24, Bun and Deno. The four take 600 MB, so `--mode all` leaves them out. */
-const runtimes = project("runtimes", tests("runtimes"), stackSetup);
+/**
+ * Both packages in Node 20, 22 and 24, Bun and Deno, and the example of Next.js, built. The four take 600 MB and Next.js 500, so `--mode
+ * all` leaves them out.
+ */
+const runtimes = project("runtimes", tests("runtimes"), {
+  globalSetup: [...stackSetup.globalSetup, "test/support/runtimes/install.ts"],
+  hookTimeout: 900_000, // to download and build
+});
 
 const KILLS = "test/faults/{deliver-killed,killed-processes}.test.ts";
 /**

@@ -1,4 +1,14 @@
-import { call, type CallOptions, type ChangeOptions, eachRow, type StartOptions } from "./operate.ts";
+import { runningIn } from "./endings.ts";
+import {
+  call,
+  type CallOptions,
+  type ChangeOptions,
+  eachRow,
+  outcomeOf,
+  requestOf,
+  type StartOptions,
+} from "./operate.ts";
+import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
 import type {
   BodyOf,
@@ -13,10 +23,28 @@ import type {
   StartedFilm,
   Step,
 } from "./types.ts";
+import { type PollOptions, type PollResult, type WaitOptions, waitFor } from "./wait-for.ts";
+
+export type FilmWaitOptions = Omit<WaitOptions, "onProgress"> & {
+  /** Called first, and after each read. */
+  onProgress?: ((film: FilmWithShots) => void) | undefined;
+};
+
+const LONGEST_PAUSE_S = 10;
+
+/** A read takes a token of the user's rate, and one more for each ten shots: a long film is read less often. */
+const pauseOf = ({ shots }: FilmWithShots): number => Math.min(LONGEST_PAUSE_S, 1 + shots.length / 10);
 
 export function filmMethods(settings: Settings) {
   const list = async (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): Promise<FilmPage> =>
     call("listFilms", {}, { ...options, query }, settings);
+
+  /** Without retries, because waitFor retries. */
+  const poll = async (filmId: string, { limitMs, signal }: PollOptions): Promise<PollResult<FilmWithShots>> => {
+    const answer = await sendOnce(requestOf("readFilm", { filmId }, { limitMs, signal }, settings), settings);
+    const { data, retryAfterSeconds } = outcomeOf<FilmWithShots>(answer, settings);
+    return { state: data, etag: null, retryAfterSeconds: retryAfterSeconds ?? pauseOf(data), waited: false };
+  };
 
   return {
     create: async (json: BodyOf<"createFilm">, options: StartOptions = {}): Promise<Film> =>
@@ -46,6 +74,23 @@ export function filmMethods(settings: Settings) {
       json: BodyOf<"startFilm"> = {},
       options: StartOptions = {},
     ): Promise<StartedFilm> => call("startFilm", { filmId, step }, { ...options, json }, settings),
+
+    /**
+     * Resolves with the film when nothing runs in it. Takes the film as it was read, or `{ filmId }`. A prediction that failed does not
+     * throw. Throws a KeyframeError when the service refuses or is away for minutes, with code `timeout` after timeoutMs.
+     */
+    waitFor: (film: FilmWithShots | Pick<Film, "filmId">, options: FilmWaitOptions = {}): Promise<FilmWithShots> => {
+      const known = "shots" in film ? film : undefined;
+      const wait = {
+        name: "film",
+        known,
+        first: known && { etag: null, retryAfterSeconds: pauseOf(known) },
+        poll: (look: PollOptions) => poll(film.filmId, look),
+        hasEnded: (seen: FilmWithShots) => runningIn(seen).length === 0,
+        changeOf: () => "progress" as const,
+      };
+      return waitFor(wait, options, settings);
+    },
 
     /** What generate would cost, and which shots cannot start. `quote`: for startQuote, which starts the others. */
     estimate: async (

@@ -1,3 +1,4 @@
+import { hasEnded } from "./endings.ts";
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
@@ -12,7 +13,14 @@ import type {
   Usage,
   UsageGroup,
 } from "./types.ts";
-import { type Poll, type PollHeaders, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
+import {
+  type PollHeaders,
+  type PollOptions,
+  type PollResult,
+  type PredictionRef,
+  type WaitOptions,
+  waitFor,
+} from "./wait-for.ts";
 
 export type StepBody = {
   "first-frame": BodyOf<"startFirstFrame">;
@@ -23,9 +31,19 @@ export type StepBody = {
 /** How many seconds (1 to 25) the service may hold its answer: a start until the prediction ends, a read until its status changes. */
 export type HoldOptions = { wait?: number | undefined };
 
-/** A step in the names of its operations. */
-const nameOf = (step: Step) =>
-  (({ "first-frame": "FirstFrame", "last-frame": "LastFrame", video: "Video" }) as const)[step];
+/** Each step in the names of its operations. */
+const NAMES = { "first-frame": "FirstFrame", "last-frame": "LastFrame", video: "Video" } as const;
+
+function nameOf(step: Step): (typeof NAMES)[Step] {
+  if (Object.hasOwn(NAMES, step)) return NAMES[step];
+  const steps = Object.keys(NAMES).map((name) => `"${name}"`);
+  throw new TypeError(`There is no step ${JSON.stringify(step)}. The steps are ${steps.join(", ")}.`);
+}
+
+function changeOf(now: Prediction, before: Prediction | undefined): "status" | "progress" | null {
+  if (now.status !== before?.status) return "status";
+  return now.progress === before.progress && now.queuePosition === before.queuePosition ? null : "progress";
+}
 
 export function generationMethods(settings: Settings) {
   /** The ETag and Retry-After that came with each returned prediction, for waitFor. */
@@ -41,12 +59,15 @@ export function generationMethods(settings: Settings) {
   };
 
   /** Without retries, because waitFor retries. */
-  const poll: Poll = async ({ projectId, step, predictionId }, { etag, wait, limitMs, signal }) => {
+  const poll = async (
+    { projectId, step, predictionId }: PredictionRef,
+    { etag, wait, limitMs, signal }: PollOptions,
+  ): Promise<PollResult<Prediction>> => {
     const headers = { ...hold(wait).headers, ...(etag === null ? {} : { "if-none-match": etag }) };
     const input = { query: { projectId, predictionId }, headers, limitMs, signal };
     const answer = await sendOnce(requestOf(`read${nameOf(step)}`, {}, input, settings), settings);
     const outcome = outcomeOf<Prediction | undefined>(answer, settings);
-    return { ...outcome, prediction: outcome.data };
+    return { ...outcome, state: outcome.data };
   };
 
   return {
@@ -123,7 +144,18 @@ export function generationMethods(settings: Settings) {
      * generate, or `{ projectId, step, predictionId }`. Throws a KeyframeError when the service refuses or is away for minutes, with
      * code `timeout` after timeoutMs.
      */
-    waitFor: (prediction: Prediction | PredictionRef, options: WaitOptions = {}): Promise<Prediction> =>
-      waitFor(prediction, "status" in prediction ? pollHeaders.get(prediction) : undefined, options, poll, settings),
+    waitFor: (prediction: Prediction | PredictionRef, options: WaitOptions = {}): Promise<Prediction> => {
+      const isRead = "status" in prediction;
+      const wait = {
+        name: prediction.step,
+        // What a film has of a prediction is not all of it.
+        known: isRead && "elements" in prediction.input ? prediction : undefined,
+        first: isRead ? pollHeaders.get(prediction) : undefined,
+        poll: (look: PollOptions) => poll(prediction, look),
+        hasEnded,
+        changeOf,
+      };
+      return waitFor(wait, options, settings);
+    },
   };
 }

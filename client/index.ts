@@ -15,6 +15,7 @@ export {
   KeyframeError,
   type KeyframeErrorCode,
 } from "./error.ts";
+export type { FilmWaitOptions } from "./films.ts";
 export type { HoldOptions, StepBody } from "./generation.ts";
 export type { CallOptions, ChangeOptions, StartOptions } from "./operate.ts";
 export type { KeyframeOptions } from "./settings.ts";

@@ -1,9 +1,10 @@
 import { throwIfAborted } from "./clock.ts";
-import { hasEnded } from "./endings.ts";
+import { hasEnded, runningIn } from "./endings.ts";
 import type { KeyframeClient } from "./index.ts";
 import { SharedReads, type Show } from "./shared-read.ts";
 import type {
   Element,
+  ElementPage,
   Film,
   FilmWithShots,
   ModelList,
@@ -11,11 +12,18 @@ import type {
   PredictionPage,
   Project,
   ProjectWithPredictions,
+  QueryOf,
+  ShotPrediction,
   Usage,
 } from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
-type Changed = Film | Project | Prediction | Element;
+type Answer = Film | Project | Prediction | Element;
+/** Also as a film has it. */
+type Changed = Answer | ShotPrediction;
+
+/** The most of one read. */
+const MOST_ROWS = 100;
 
 export type Store = ReturnType<typeof createStore>;
 
@@ -36,22 +44,39 @@ function createStore(client: KeyframeClient) {
     show(await client.usage(JSON.parse(query), { signal })),
   );
 
-  const films = new SharedReads<string, FilmWithShots>(async (filmId, show, signal) =>
-    show(await client.films.read(filmId, { signal })),
+  const elements = new SharedReads<string, Element>(async (elementId, show, signal) =>
+    show(await client.elements.read(elementId, { signal })),
   );
+
+  /** By the query as JSON. */
+  const elementPages = new SharedReads<string, ElementPage>(async (query, show, signal) =>
+    show(await client.elements.list(JSON.parse(query), { signal })),
+  );
+
+  /** Reads all of it while something runs in it: that is one request, however many shots run. */
+  const films = new SharedReads<string, FilmWithShots>(async (filmId, show, signal) => {
+    let running: ShotPrediction[] = [];
+    const onProgress = (film: FilmWithShots) => {
+      show(film);
+      const before = running;
+      running = runningIn(film);
+      const ids = new Set(running.map(({ predictionId }) => predictionId));
+      for (const one of before) if (!ids.has(one.predictionId)) readContextAgain(one, { except: filmId });
+    };
+    await client.films.waitFor(await client.films.read(filmId, { signal }), { signal, onProgress });
+  });
+
+  /** What runs, as reads show it that are followed now. */
+  const followed = new Set<Prediction>();
 
   const predictions = new SharedReads<PredictionRef, Prediction>(async (ref, show, signal) => {
     const known = await client.readPrediction(ref, { signal });
-    const inProject = projects.get(ref.projectId)?.state.data?.predictions[ref.step];
-    const listed = pages.all().flatMap(({ state }) => state.data?.predictions ?? []);
-    const wasRunning = [known, inProject, ...listed].some(
-      (one) => one?.predictionId === ref.predictionId && !hasEnded(one),
-    );
     const ended = await client.waitFor(known, { signal, onProgress: (seen) => show(seen) });
-    if (wasRunning) readContextAgain(ended);
+    const isShownRunning = [...followed].some(({ predictionId }) => predictionId === ref.predictionId);
+    if (!hasEnded(known) || isShownRunning) readContextAgain(ended);
   });
 
-  /** Shows what was read, then each later state of what runs in it. An end reads again what it changes (`readContextAgain`). */
+  /** Shows what was read, then each later state of what runs. An end reads again what it changes (`readContextAgain`). */
   function follow<Data>(
     read: Data,
     all: (Prediction | null)[],
@@ -64,12 +89,16 @@ function createStore(client: KeyframeClient) {
     show(shown);
     for (const one of all) {
       if (one === null || hasEnded(one)) continue;
+      followed.add(one);
       const leave = predictions.subscribe(one, () => {
         const { data, error } = predictions.get(one)?.state ?? {};
         if (data) shown = put(shown, data);
         show(shown, error);
       });
-      signal.addEventListener("abort", leave);
+      signal.addEventListener("abort", () => {
+        followed.delete(one);
+        leave();
+      });
       // Another component has it, and its poll has failed or ended since.
       const { data, error } = predictions.get(one)?.state ?? {};
       if (error || (data && hasEnded(data))) predictions.get(one)?.readAgain();
@@ -83,13 +112,25 @@ function createStore(client: KeyframeClient) {
 
   /** By the project and the query as JSON. */
   const pages = new SharedReads<string, PredictionPage>(async (key, show, signal) => {
-    const [projectId, query] = JSON.parse(key);
+    const [projectId, query]: [string, QueryOf<"listPredictions">] = JSON.parse(key);
+    // Takes alone do not say what runs. Read before them, so that no end falls between the two reads.
+    const { step, hidden, status } = query;
+    const running = status
+      ? await client.listPredictions(projectId, { step, hidden, limit: MOST_ROWS }, { signal })
+      : null;
     const page = await client.listPredictions(projectId, query, { signal });
-    follow(page, page.predictions, withLaterState, show, signal);
+    follow(page, [...page.predictions, ...(running?.predictions ?? [])], withLaterState, show, signal);
   });
 
-  /** `isGone`: it was deleted. */
-  function readContextAgain(changed: Changed, isGone = false): void {
+  /** `isGone`: it was deleted. `except`: the film that shows the change. */
+  function readContextAgain(
+    changed: Changed,
+    { isGone = false, except }: { isGone?: boolean; except?: string } = {},
+  ): void {
+    if ("elementId" in changed) {
+      elements.get(changed.elementId)?.readAgain();
+      elementPages.readAgain();
+    }
     // A take is outdated when an element has changed that it was made with, or a frame is gone, also one of another project.
     if ("elementId" in changed || isGone) {
       projects.readAgain();
@@ -99,24 +140,26 @@ function createStore(client: KeyframeClient) {
       projects.get(projectId)?.readAgain();
       pages.readAgain((key) => JSON.parse(key)[0] === projectId);
     }
-    films.readAgain();
+    films.readAgain((filmId) => filmId !== except);
     if ("predictionId" in changed) usage.readAgain();
   }
 
-  function show(changed: Changed, isGone = false): void {
+  function show(changed: Answer, isGone = false): void {
     if ("predictionId" in changed) {
       projects.get(changed.projectId)?.change((project) => withPrediction(project, changed));
       predictions.get(changed)?.readAgain();
     } else if ("selected" in changed) {
       projects.get(changed.projectId)?.change((project) => ({ ...project, ...changed }));
+    } else if ("elementId" in changed) {
+      elements.get(changed.elementId)?.change(() => changed);
     }
-    readContextAgain(changed, isGone);
+    readContextAgain(changed, { isGone });
   }
 
   /** Refetches what is mounted after this call. */
   const shown =
-    <Args extends unknown[], Answer extends Changed>(call: (...args: Args) => Promise<Answer>, isGone = false) =>
-    async (...args: Args): Promise<Answer> => {
+    <Args extends unknown[], A extends Answer>(call: (...args: Args) => Promise<A>, isGone = false) =>
+    async (...args: Args): Promise<A> => {
       const answer = await call(...args);
       show(answer, isGone);
       return answer;
@@ -125,13 +168,23 @@ function createStore(client: KeyframeClient) {
   const keyframe: KeyframeClient = {
     ...client,
     generate: shown(client.generate),
+    startQuote: shown(client.startQuote),
     cancel: shown(client.cancel),
     hidePrediction: shown(client.hidePrediction),
     deletePrediction: shown(client.deletePrediction, true),
     createProject: shown(client.createProject),
     changeProject: shown(client.changeProject),
     deleteProject: shown(client.deleteProject, true),
-    elements: { ...client.elements, change: shown(client.elements.change), delete: shown(client.elements.delete) },
+    elements: {
+      ...client.elements,
+      create: async (...args) => {
+        const created = await client.elements.create(...args);
+        elementPages.readAgain(); // it changes nothing else
+        return created;
+      },
+      change: shown(client.elements.change),
+      delete: shown(client.elements.delete),
+    },
     films: {
       ...client.films,
       change: shown(client.films.change),
@@ -143,7 +196,7 @@ function createStore(client: KeyframeClient) {
       },
     },
   };
-  return { keyframe, models, usage, films, projects, pages, predictions };
+  return { keyframe, models, usage, films, elements, elementPages, projects, pages, predictions };
 }
 
 /** Replaces the latest prediction by a later state, or by a later prediction. */

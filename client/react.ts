@@ -12,6 +12,9 @@ import type { KeyframeClient } from "./index.ts";
 import { type Store, storeOf } from "./react-store.ts";
 import { IDLE, LOADING, type Read, type SharedReads } from "./shared-read.ts";
 import type {
+  Balance,
+  Element,
+  ElementPage,
   FilmWithShots,
   ModelList,
   Prediction,
@@ -30,6 +33,14 @@ export type Shown<Data> = Read<Data> & { refetch: () => void };
 
 /** An id, or nothing while it is not known yet: then the status is `idle`. */
 type MaybeId = string | null | undefined;
+
+export type HookOptions<Data> = {
+  /**
+   * What a server has read for this page: shown at once, also in the page that the server makes, until the browser has read it. Of the
+   * same id and query as the hook's.
+   */
+  initialData?: Data | undefined;
+};
 
 const StoreContext = createContext<Store | null>(null);
 
@@ -54,31 +65,59 @@ function useStore(): Store {
 export const useKeyframe = (): KeyframeClient => useStore().keyframe;
 
 /** A project with the latest prediction and the take that each step shows. Follows the predictions that run. */
-export const useProject = (projectId: MaybeId): Shown<ProjectWithPredictions> =>
-  useShown(useStore().projects, projectId || null);
+export const useProject = (
+  projectId: MaybeId,
+  { initialData }: HookOptions<ProjectWithPredictions> = {},
+): Shown<ProjectWithPredictions> => useShown(useStore().projects, projectId || null, initialData);
 
-/** One page of a project's predictions, newest first, without hidden ones. Follows those that run. */
+/**
+ * One page of a project's predictions, newest first, without hidden ones. Follows those that run. With `status: "succeeded"` only takes: a
+ * prediction that succeeds is added.
+ */
 export const usePredictions = (
   projectId: MaybeId,
   { step, status, hidden, limit, cursor }: QueryOf<"listPredictions"> = {},
-): Shown<PredictionPage> =>
-  useShown(useStore().pages, projectId ? JSON.stringify([projectId, { step, status, hidden, limit, cursor }]) : null);
+  { initialData }: HookOptions<PredictionPage> = {},
+): Shown<PredictionPage> => {
+  const key = projectId ? JSON.stringify([projectId, { step, status, hidden, limit, cursor }]) : null;
+  return useShown(useStore().pages, key, initialData);
+};
 
 /**
- * A film with its shots in order, each as useProject has it, but without `input.elements`. Read again when a prediction ends that a hook
- * follows.
+ * A film with its shots in order, each as useProject has it, but without `input.elements`. Follows what runs in it: while something does,
+ * it is read every second or two, a long film at least every ten.
  */
-export const useFilm = (filmId: MaybeId): Shown<FilmWithShots> => useShown(useStore().films, filmId || null);
+export const useFilm = (filmId: MaybeId, { initialData }: HookOptions<FilmWithShots> = {}): Shown<FilmWithShots> =>
+  useShown(useStore().films, filmId || null, initialData);
+
+/** One page of the user's elements (characters, places, props and styles), newest first. A film's `elementIds` are its cast. */
+export const useElements = (
+  { limit, cursor }: QueryOf<"listElements"> = {},
+  { initialData }: HookOptions<ElementPage> = {},
+): Shown<ElementPage> => useShown(useStore().elementPages, JSON.stringify({ limit, cursor }), initialData);
+
+/** One element. */
+export const useElement = (elementId: MaybeId, { initialData }: HookOptions<Element> = {}): Shown<Element> =>
+  useShown(useStore().elements, elementId || null, initialData);
 
 /** The models of each step with what they take: build a form from it. */
-export const useModels = (): Shown<ModelList> => useShown(useStore().models, "models");
+export const useModels = ({ initialData }: HookOptions<ModelList> = {}): Shown<ModelList> =>
+  useShown(useStore().models, "models", initialData);
 
 /**
  * What the user's generations have cost, and the budgets: of this month, or from `from` to `to` (days as YYYY-MM-DD, inclusive). Read again
  * when a prediction starts or ends that a hook follows.
  */
-export const useUsage = ({ from, to, groupBy }: QueryOf<"readUsage"> = {}): Shown<Usage> =>
-  useShown(useStore().usage, JSON.stringify({ from, to, groupBy }));
+export const useUsage = (
+  { from, to, groupBy }: QueryOf<"readUsage"> = {},
+  { initialData }: HookOptions<Usage> = {},
+): Shown<Usage> => useShown(useStore().usage, JSON.stringify({ from, to, groupBy }), initialData);
+
+/** The user's prepaid balance, null when the user does not pay in advance. Shares its read with useUsage(). */
+export function useBalance({ initialData }: HookOptions<Balance | null> = {}): Shown<Balance | null> {
+  const usage = useUsage();
+  return withInitial({ ...usage, data: usage.data?.balance }, initialData);
+}
 
 /**
  * The latest prediction of a project's step, null when none was started; with predictionId that one. Follows it until it ends. `progress`:
@@ -88,26 +127,45 @@ export function usePrediction(
   projectId: MaybeId,
   step: Step,
   predictionId?: string,
+  { initialData }: HookOptions<Prediction | null> = {},
 ): Shown<Prediction | null> & { progress: number | null } {
   const { projects, predictions } = useStore();
   const ref = useMemo(
     (): PredictionRef | null => (projectId && predictionId ? { projectId, step, predictionId } : null),
     [projectId, step, predictionId],
   );
-  const one = useShown(predictions, ref);
-  const project = useShown(projects, (predictionId === undefined && projectId) || null);
-  const shown = predictionId === undefined ? { ...project, data: project.data?.predictions[step] } : one;
+  const one = useRead(predictions, ref, initialData);
+  const project = useRead(projects, (predictionId === undefined && projectId) || null, initialData);
+  const read = predictionId === undefined ? { ...project, data: project.data?.predictions[step] } : one;
+  const shown = withInitial(read, initialData);
   return { ...shown, progress: shown.data?.progress ?? null };
 }
 
-/** On a server it is loading, and reads nothing. */
 function useShown<Ref extends string | PredictionRef, Data>(
   reads: SharedReads<Ref, Data>,
   ref: Ref | null,
+  initialData: Data | undefined,
 ): Shown<Data> {
+  return withInitial(useRead(reads, ref, initialData), initialData);
+}
+
+/** Until something is read, and beside the error when it cannot be. */
+function withInitial<Data>(read: Shown<Data>, initialData: Data | undefined): Shown<Data> {
+  if (initialData === undefined || read.data !== undefined || read.status === "idle") return read;
+  return { ...read, data: initialData, status: read.status === "loading" ? "ready" : read.status };
+}
+
+/** On a server it is loading, and reads nothing. `initialData`: its files keep their URLs. */
+function useRead<Ref extends string | PredictionRef, Data>(
+  reads: SharedReads<Ref, Data>,
+  ref: Ref | null,
+  initialData: unknown,
+): Shown<Data> {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: initial data counts once, for the ref that it came with
   const { subscribe, getState, getServerState, refetch } = useMemo(
     () => ({
-      subscribe: (listener: () => void) => (ref === null ? () => undefined : reads.subscribe(ref, listener)),
+      subscribe: (listener: () => void) =>
+        ref === null ? () => undefined : reads.subscribe(ref, listener, initialData),
       getState: (): Read<Data> => (ref === null ? IDLE : (reads.get(ref)?.state ?? LOADING)),
       getServerState: (): Read<Data> => (ref === null ? IDLE : LOADING),
       refetch: () => ref !== null && reads.get(ref)?.readAgain({ withNewUrls: true }),

@@ -31,7 +31,19 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   // Its own answer, so its fields are those of the contract.
   if (error.code === "budget_exceeded") about.budget = (fieldsOf(error.budget) as ExceededBudget | null) ?? null;
   if (error.code === "balance_exhausted") about.balance = (fieldsOf(error.balance) as ExhaustedBalance | null) ?? null;
-  throw new KeyframeError(isErrorCode(error.code) ? error.code : "unknown", error.message, about);
+  const message = [error.message, ...sentencesOf(about.details ?? [])].join(" ");
+  throw new KeyframeError(isErrorCode(error.code) ? error.code : "unknown", message, about);
+}
+
+const MOST_SENTENCES = 10;
+
+/** So that a log that has only the message has the fields, too. */
+function sentencesOf(details: ErrorDetail[]): string[] {
+  const said = details
+    .slice(0, MOST_SENTENCES)
+    .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  const others = details.length - said.length;
+  return others > 0 ? [...said, `And ${others} more.`] : said;
 }
 
 /** Retry-After in seconds, from a number or a date; null without one. */

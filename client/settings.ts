@@ -70,8 +70,15 @@ export function resolveSettings(options: KeyframeOptions): Settings {
 }
 
 function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "headers"> {
-  if (options.secretKey === undefined) {
+  if (!isForServer(options)) {
     const { getToken, apikey } = options;
+    mustBeSet(
+      "getToken",
+      getToken,
+      "Give the function that returns the session's token; on a server, secretKey and userId.",
+    );
+    if (typeof getToken !== "function") throw new TypeError("getToken must be a function.");
+    if (apikey !== undefined) mustBeSet("apikey", apikey, "Give the project's publishable key, or leave apikey out.");
     if (apikey !== undefined && !/^[\x21-\x7e]+$/.test(apikey))
       throw new TypeError("apikey must be visible ASCII characters.");
     return { getToken, headers: apikey === undefined ? {} : { apikey } };
@@ -82,6 +89,8 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
     throw new TypeError(
       "secretKey is for servers only: in a browser or an app everybody could read it. Give getToken.",
     );
+  mustBeSet("secretKey", secretKey, "Give the project's secret key, sb_secret_….");
+  mustBeSet("userId", userId, "Give the id of the user to act for.");
   if (!/^sb_secret_[\x21-\x7e]+$/.test(secretKey))
     throw new TypeError("secretKey must be the project's secret key, sb_secret_….");
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(userId))
@@ -89,7 +98,18 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
   return { getToken: () => secretKey, headers: { apikey: secretKey, "keyframe-user": userId } };
 }
 
+/** An option that is there without a value comes from a variable of the environment that is not set. */
+const isForServer = (options: KeyframeOptions): options is ServerOptions & KeyframeOptions =>
+  options.secretKey !== undefined ||
+  (options.getToken === undefined && ("secretKey" in options || "userId" in options));
+
+function mustBeSet(name: string, value: unknown, remedy: string): void {
+  if (value === undefined || value === null || value === "")
+    throw new TypeError(`${name} is empty. ${remedy} If it comes from an environment variable, check that it is set.`);
+}
+
 function supabaseUrl(given: string): string {
+  mustBeSet("url", given, "url must be the project's Supabase URL, such as https://abc.supabase.co.");
   const url = parse(given);
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
     throw new TypeError("url must be the project's Supabase URL, such as https://abc.supabase.co.");

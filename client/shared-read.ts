@@ -34,7 +34,9 @@ class SharedRead<Data> {
     readonly forget: () => void,
   ) {}
 
-  subscribe(listener: () => void): () => void {
+  /** `before`: what was read elsewhere. Its files keep their URLs. */
+  subscribe(listener: () => void, before: unknown): () => void {
+    if (before !== undefined) keepUrls(JSON.parse(JSON.stringify(before)), this.#outputs); // a copy: it is changed
     if (this.#listeners.size === 0) globalThis.document?.addEventListener("visibilitychange", this.#settle);
     this.#listeners.add(listener);
     // Not at once: in one commit the last component can leave and another one come, as under StrictMode.
@@ -115,16 +117,16 @@ export class SharedReads<Ref extends string | PredictionRef, Data> {
     for (const [key, read] of this.#reads) if (isWanted(key)) read.readAgain();
   }
 
-  subscribe(ref: Ref, listener: () => void): () => void {
+  subscribe(ref: Ref, listener: () => void, before?: unknown): () => void {
     const key = keyOf(ref);
     const known = this.#reads.get(key);
-    if (known) return known.subscribe(listener);
+    if (known) return known.subscribe(listener, before);
     const made: SharedRead<Data> = new SharedRead<Data>(
       (show, signal) => this.read(ref, show, signal),
       () => this.#reads.get(key) === made && this.#reads.delete(key),
     );
     this.#reads.set(key, made);
-    return made.subscribe(listener);
+    return made.subscribe(listener, before);
   }
 }
 

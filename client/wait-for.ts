@@ -1,4 +1,3 @@
-import { hasEnded } from "./endings.ts";
 import { KeyframeError } from "./error.ts";
 import type { CallOptions } from "./operate.ts";
 import { retryDelay, isRetriable } from "./retry.ts";
@@ -18,14 +17,30 @@ export type WaitOptions = CallOptions & {
 /** From an answer: when to poll again, and the tag to send. */
 export type PollHeaders = { etag: string | null; retryAfterSeconds: number | null };
 
-/** Without a prediction when the ETag is still current (304). `waited`: the service honoured `wait`. */
-export type PollResult = PollHeaders & { waited: boolean; prediction: Prediction | undefined };
+/** `state` undefined: the ETag is still current (304). `waited`: the service honoured `wait`. */
+export type PollResult<State> = PollHeaders & { waited: boolean; state: State | undefined };
 
-/** One conditional read, which the service may delay for `wait` seconds, within `limitMs`; never repeated. */
-export type Poll = (
-  ref: PredictionRef,
-  options: { etag: string | null; wait: number | undefined; limitMs: number; signal: AbortSignal | undefined },
-) => Promise<PollResult>;
+/** Of one conditional read, which the service may delay for `wait` seconds, within `limitMs`; never repeated. */
+export type PollOptions = {
+  etag: string | null;
+  wait: number | undefined;
+  limitMs: number;
+  signal: AbortSignal | undefined;
+};
+
+/** A prediction, or a film. */
+type Waiting<State> = {
+  /** As the error calls it. */
+  name: string;
+  /** Undefined: it is read at once. */
+  known: State | undefined;
+  /** Came with `known`. */
+  first: PollHeaders | undefined;
+  poll: (options: PollOptions) => Promise<PollResult<State>>;
+  hasEnded: (state: State) => boolean;
+  /** A change of status ends a held answer. */
+  changeOf: (now: State, before: State | undefined) => "status" | "progress" | null;
+};
 
 /** With the pauses between them, about eight minutes. Not a time limit, because a laptop's sleep must not count. */
 const MAX_CONSECUTIVE_FAILURES = 20;
@@ -37,17 +52,20 @@ const SHORTEST_PAUSE_MS = 200;
  * waits for Retry-After. With onProgress the delay is as short as Retry-After, because a change of progress does not end it. The poll
  * after a failure asks for no delay: a proxy may cut long requests.
  */
-export async function waitFor(
-  from: Prediction | PredictionRef,
-  first: PollHeaders | undefined,
-  { signal, onProgress, timeoutMs = Number.POSITIVE_INFINITY }: WaitOptions,
-  poll: Poll,
+export async function waitFor<State>(
+  { name, known, first, poll, hasEnded, changeOf }: Waiting<State>,
+  {
+    signal,
+    onProgress,
+    timeoutMs = Number.POSITIVE_INFINITY,
+  }: Omit<WaitOptions, "onProgress"> & {
+    onProgress?: ((state: State) => void) | undefined;
+  },
   { clock, random, requestTimeoutMs }: Settings,
-): Promise<Prediction> {
+): Promise<State> {
   throwIfAborted(signal);
   const elapsedMs = stopwatch(clock);
-  // What a film has of a prediction is not all of it.
-  let seen = "status" in from && "elements" in from.input ? from : undefined;
+  let seen = known;
   let etag = first?.etag ?? null;
   let retryAfterMs = pauseOf(first?.retryAfterSeconds);
   let pauseMs = first && etag === null ? retryAfterMs : 0;
@@ -56,15 +74,15 @@ export async function waitFor(
   while (!seen || !hasEnded(seen)) {
     const leftMs = timeoutMs - elapsedMs();
     await clock.sleep(Math.min(pauseMs, Math.max(0, leftMs)), signal);
-    if (pauseMs > leftMs) throw timeoutError(from, timeoutMs);
+    if (pauseMs > leftMs) throw timeoutError(name, timeoutMs);
 
     const askedMs = elapsedMs();
     const longestHoldMs = Math.min(onProgress ? retryAfterMs : LONGEST_HOLD_S * 1000, timeoutMs - askedMs);
     const wait = etag === null || failures > 0 ? undefined : holdFor(longestHoldMs);
     const limitMs = Math.min(requestTimeoutMs + 1000 * (wait ?? 0), Math.max(1000, timeoutMs - askedMs));
-    let result: PollResult;
+    let result: PollResult<State>;
     try {
-      result = await poll(from, { etag, wait, limitMs, signal });
+      result = await poll({ etag, wait, limitMs, signal });
       failures = 0;
     } catch (error) {
       failures += 1;
@@ -72,15 +90,14 @@ export async function waitFor(
       pauseMs = retryDelay(error, failures, random);
       continue;
     }
-    const { prediction, waited } = result;
-    const statusChanged = prediction !== undefined && prediction.status !== seen?.status;
-    const hasChanged = prediction !== undefined && !isSame(prediction, seen);
-    seen = prediction ?? seen;
-    etag = result.etag ?? (prediction ? null : etag);
+    const { state, waited } = result;
+    const change = state === undefined ? null : changeOf(state, seen);
+    seen = state ?? seen;
+    etag = result.etag ?? (state ? null : etag);
     retryAfterMs = pauseOf(result.retryAfterSeconds);
-    if (waited) pauseMs = statusChanged ? 0 : Math.max(0, retryAfterMs - (elapsedMs() - askedMs));
+    if (waited) pauseMs = change === "status" ? 0 : Math.max(0, retryAfterMs - (elapsedMs() - askedMs));
     else pauseMs = retryAfterMs * (1 + random() * 0.1);
-    if (seen && hasChanged) onProgress?.(seen);
+    if (seen && change) onProgress?.(seen);
   }
   return seen;
 }
@@ -89,11 +106,8 @@ const pauseOf = (seconds: number | null | undefined): number => Math.max(SHORTES
 
 const holdFor = (ms: number): number => Math.min(LONGEST_HOLD_S, Math.max(1, Math.floor(ms / 1000)));
 
-const isSame = (one: Prediction, other: Prediction | undefined): boolean =>
-  one.status === other?.status && one.progress === other.progress && one.queuePosition === other.queuePosition;
-
-const timeoutError = ({ step }: PredictionRef, ms: number): KeyframeError =>
+const timeoutError = (name: string, ms: number): KeyframeError =>
   new KeyframeError(
     "timeout",
-    `The ${step} has not ended within ${ms / 1000} s. It continues: wait again, or cancel it.`,
+    `The ${name} has not ended within ${ms / 1000} s. It continues: wait again, or cancel it.`,
   );

@@ -1,22 +1,19 @@
-import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { packClient } from "../../tools/starter/install-client.ts";
 import { expectJourneyIn, expectReadmeExampleIn, type Runtime } from "../support/client/programs.ts";
+import { nodeBin, RUNTIMES_FOLDER as FOLDER, said } from "../support/runtimes/install.ts";
 import { files, put } from "../support/tools/app-folder.ts";
-import { runProgram } from "../support/tools/run-command.ts";
 
 // Both packages as a newcomer has them, in each runtime that they are for: installed into an empty folder, then run as their READMEs say.
 
-const FOLDER = join(PROJECT_ROOT, "test/support/runtimes");
 const CONFIG = '[api]\nschemas = ["public"]\n';
 
 /** Its folder of programs, what installs packages, what runs a file, and what runs the command of a package. */
 type Given = { bin: string; install: string[]; run: Runtime["run"]; npx: string[]; version: RegExp };
-const binOf = (name: string) => join(FOLDER, "node_modules", name, "bin");
 const node = (major: number): Given => ({
-  ...{ bin: binOf(`node-${major}`), install: ["npm", "install"], run: ["node"] },
+  ...{ bin: nodeBin(major), install: ["npm", "install"], run: ["node"] },
   ...{ npx: ["npx", "keyframe-supabase"], version: new RegExp(`^v${major}\\.`) },
 });
 const RUNTIMES: Record<string, Given> = {
@@ -24,7 +21,7 @@ const RUNTIMES: Record<string, Given> = {
   "Node 22": node(22),
   "Node 24": node(24),
   Bun: {
-    ...{ bin: binOf("bun"), install: ["bun", "add"], run: ["bun"], version: /^1\./ },
+    ...{ bin: join(FOLDER, "node_modules/bun/bin"), install: ["bun", "add"], run: ["bun"], version: /^1\./ },
     npx: ["bun", "x", "--bun", "keyframe-supabase"],
   },
   Deno: {
@@ -38,10 +35,6 @@ let tarballs: string;
 let byClone: Awaited<ReturnType<typeof files>>;
 const packed: string[] = [];
 beforeAll(async () => {
-  if (!existsSync(join(FOLDER, "node_modules"))) {
-    // Not `npm ci`: it refuses a lock file without an optional package that its registry does not have.
-    await said("npm", ["install", "--no-save"], FOLDER);
-  }
   tarballs = await Deno.makeTempDir({ prefix: "keyframe-packages-" });
   await said(Deno.execPath(), ["run", "-A", "tools/package.ts", tarballs], PROJECT_ROOT);
   await packClient(tarballs);
@@ -52,13 +45,6 @@ beforeAll(async () => {
   byClone = await files(join(app, "supabase"));
 });
 afterAll(() => Deno.remove(tarballs, { recursive: true }));
-
-/** What a program prints. Throws it when the program fails. */
-async function said(program: string, args: string[], cwd: string, env = Deno.env.toObject()): Promise<string> {
-  const ended = await runProgram(program, args, env, cwd).ended;
-  if (ended.code !== 0) throw new Error(`${program} ${args.join(" ")} exited with ${ended.code}: ${ended.output}`);
-  return ended.said;
-}
 
 describe.each(Object.entries(RUNTIMES))("%s", (_name, { bin, install, run, npx, version }) => {
   const env = { ...Deno.env.toObject(), PATH: `${bin}:${Deno.env.get("PATH")}` };

@@ -1,10 +1,14 @@
-import { createElement, StrictMode, version } from "react";
-import { createRoot } from "react-dom/client";
+import { createElement, type ReactElement, StrictMode, version } from "react";
+import { createRoot, hydrateRoot } from "react-dom/client";
 import { renderToString } from "react-dom/server";
+import { systemClock } from "../../../client/clock.ts";
 import { createKeyframeClient, type KeyframeClient } from "../../../client/index.ts";
 import {
   KeyframeProvider,
   type Shown,
+  useBalance,
+  useElement,
+  useElements,
   useFilm,
   useKeyframe,
   useModels,
@@ -25,29 +29,52 @@ function Line({ name, shown }: { name: string; shown: Shown<unknown> }) {
 }
 const refetchButton = (onClick: () => void) => createElement("button", { type: "button", onClick }, "refetch");
 
-const PARTS = {
-  Latest: () => createElement(Line, { name: "Latest", shown: usePrediction(projectId, "video") }),
-  Take: () => createElement(Line, { name: "Take", shown: usePrediction(projectId, "video", predictionId) }),
-  Project: () => createElement(Line, { name: "Project", shown: useProject(projectId) }),
-  List: () => createElement(Line, { name: "List", shown: usePredictions(projectId, { limit: 2, step: "video" }) }),
-  NoProject: () => createElement(Line, { name: "NoProject", shown: useProject(undefined) }),
-  Film: () => createElement(Line, { name: "Film", shown: useFilm("film") }),
-  Models: () => createElement(Line, { name: "Models", shown: useModels() }),
-  Usage: () => createElement(Line, { name: "Usage", shown: useUsage() }),
-  May: () =>
-    createElement(Line, { name: "May", shown: useUsage({ to: "2026-05-31", groupBy: "step", from: "2026-05-01" }) }),
+/** What a server has read, by the name of its component. */
+let given: Record<string, { initialData?: never } | undefined> = {};
+
+const HOOKS = {
+  Latest: () => usePrediction(projectId, "video", undefined, given.Latest),
+  Take: () => usePrediction(projectId, "video", predictionId, given.Take),
+  Project: () => useProject(projectId, given.Project),
+  List: () => usePredictions(projectId, { limit: 2, step: "video" }, given.List),
+  Takes: () => usePredictions(projectId, { status: "succeeded", step: "video" }, given.Takes),
+  NoProject: () => useProject(undefined, given.NoProject),
+  Film: () => useFilm("film", given.Film),
+  Elements: () => useElements({ limit: 50 }, given.Elements),
+  Element: () => useElement("element", given.Element),
+  Models: () => useModels(given.Models),
+  Usage: () => useUsage({}, given.Usage),
+  Balance: () => useBalance(given.Balance),
+  May: () => useUsage({ to: "2026-05-31", groupBy: "step", from: "2026-05-01" }),
+};
+const componentOf = ([name, useIt]: [string, () => Shown<unknown>]) => [
+  name,
+  () => createElement(Line, { name, shown: useIt() }),
+];
+const COMPONENTS: Record<string, () => ReactElement | null> = {
+  ...Object.fromEntries(Object.entries(HOOKS).map(componentOf)),
   Client: () => {
     page.keyframe = useKeyframe();
     return null;
   },
 };
-export type Part = keyof typeof PARTS;
+export type Part = keyof typeof HOOKS | "Client";
+
+/** The pauses that the client makes now: it will ask again after each. */
+const pauses: number[] = [];
+const clock = {
+  ...systemClock,
+  sleep: async (ms: number, signal: AbortSignal | undefined) => {
+    pauses.push(ms);
+    await systemClock.sleep(ms, signal).finally(() => pauses.splice(pauses.indexOf(ms), 1));
+  },
+};
 
 const signIn = () =>
-  createKeyframeClient({ url: location.origin, getToken: () => "token", retries: 0, random: () => 0 });
+  createKeyframeClient({ url: location.origin, getToken: () => "token", retries: 0, random: () => 0, clock });
 let client = signIn();
-const root = createRoot(document.body.appendChild(document.createElement("main")));
-const make = (part: Part) => createElement(PARTS[part]);
+let root = createRoot(document.body.appendChild(document.createElement("main")));
+const make = (part: Part) => createElement(COMPONENTS[part] ?? "p");
 const tree = (parts: Part[]) =>
   createElement(StrictMode, null, createElement(KeyframeProvider, { client }, ...parts.map(make)));
 
@@ -59,6 +86,17 @@ const page = {
   },
   show: (...parts: Part[]) => root.render(tree(parts)),
   html: (...parts: Part[]) => renderToString(tree(parts)),
+  give: (data: Record<string, never>) => {
+    given = Object.fromEntries(Object.entries(data).map(([name, initialData]) => [name, { initialData }]));
+  },
+  /** As in a page that a server has made. */
+  hydrate: (...parts: Part[]) => {
+    root.unmount();
+    const main = document.querySelector("main") as HTMLElement;
+    main.innerHTML = renderToString(tree(parts));
+    root = hydrateRoot(main, tree(parts));
+  },
+  pauses,
   setHidden: (isHidden: boolean) => {
     Object.defineProperty(document, "visibilityState", { value: isHidden ? "hidden" : "visible", configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));

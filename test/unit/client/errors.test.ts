@@ -36,6 +36,17 @@ test("invalid_request → the fields in details; what is no detail is left out",
   expect(error.details).toEqual([{ path: "title", message: "Must not be empty." }]);
 });
 
+test("invalid fields → the message, which a log has alone, names each with what is wrong, ten at most", async () => {
+  const refusedFor = async (details: object[]) =>
+    String(await refused({ status: 400, error: { code: "invalid_request", message: "No.", details, requestId: "r" } }));
+  const title = { path: "title", message: "Must not be empty." };
+  const whole = { path: "", message: "Must have a field." };
+  expect(await refusedFor([title, whole])).toBe("KeyframeError: No. title: Must not be empty. Must have a field.");
+  expect(await refusedFor(Array(12).fill(title))).toMatch(
+    /^KeyframeError: No\.( title: Must not be empty\.){10} And 2 more\.$/,
+  );
+});
+
 test("budget_exceeded → its budget; any other error has none", async () => {
   const budget = { scope: "service", period: "day", estimateMicros: 67_000, resetsAt: "2026-03-02T00:00:00.000Z" };
   const sent = (code: string) => ({ status: 402, error: { code, message: "Wait.", budget, requestId: "r" } });

@@ -17,6 +17,8 @@ const { projectId, predictionId } = REF;
 const GET_PROJECT = `GET /projects/${projectId}`;
 const GET_TAKE = `GET /projects/generate/video?projectId=${projectId}&predictionId=${predictionId}`;
 const GET_LIST = `GET /projects/${projectId}/predictions?step=video&limit=2`;
+const GET_TAKES = `GET /projects/${projectId}/predictions?step=video&status=succeeded`;
+const GET_RUNNING = `GET /projects/${projectId}/predictions?step=video&limit=100`;
 const GET_FILM = "GET /films/film";
 
 const RUNNING = predictionWith({ status: "processing", progress: 0.25 });
@@ -32,7 +34,18 @@ const projectWith = (video: Prediction | null, take: Prediction | null = null) =
   const none = { "first-frame": null, "last-frame": null };
   return { ...SAMPLE_PROJECT, projectId, predictions: { ...none, video }, takes: { ...none, video: take } };
 };
+const filmWith = (...videos: (Prediction | null)[]) => ({
+  ...{ ...SAMPLE_FILM, filmId: "film" },
+  shots: videos.map((video) => projectWith(video)),
+});
 const listWith = (...predictions: Prediction[]) => ({ predictions, nextCursor: null });
+/** Every component that reads. */
+const READS: Part[] = [
+  ...(["Latest", "Project", "List", "Takes", "Take", "Film", "Elements", "Element"] as const),
+  ...(["Models", "Usage", "Balance"] as const),
+];
+const statusesIn = (html: string) =>
+  [...html.matchAll(/\{&quot;status&quot;:&quot;(\w+)/g)].map(([, status]) => status);
 const HELD = { "preference-applied": "wait=1", "retry-after": "1", etag: 'W/"b"' };
 const FIRST = { "retry-after": "1", etag: 'W/"a"' };
 
@@ -104,6 +117,8 @@ describe.each([18, 19] as const)("React %s", (version) => {
 
   const show = (...parts: Part[]) => page.evaluate(`page.show(...${JSON.stringify(parts)})`);
   const setHidden = (isHidden: boolean) => page.evaluate(`page.setHidden(${isHidden})`);
+  /** The pauses that the page's client makes now, in ms. */
+  const pauses = () => page.evaluate<number[]>("page.pauses.filter((ms) => ms > 0)");
   const refetch = (part: Part) => page.locator(`#${part} button`).click();
 
   /** The page's next request. */
@@ -297,6 +312,107 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await readBoth(projectWith(ENDED, EARLIER), listWith({ ...ENDED, outdated: true })); // it was made with a frame of that
   });
 
+  test("a film, shown twice, in which something runs → one read at a time until nothing does; its end is read elsewhere", async () => {
+    const other = { ...ENDED, predictionId: "other" };
+    await show("Film", "Film", "Usage", "NoProject");
+    (await next("GET /usage")).answer({ groups: [] });
+    (await next(GET_FILM)).answer(filmWith(RUNNING, other, null));
+    await shows("Film", { status: "ready", data: filmWith(RUNNING, other, null) }, 2);
+    await nothingElse();
+    const LATER = { ...RUNNING, progress: 0.5 };
+    (await next(GET_FILM)).answer(filmWith(LATER, other, null));
+    await shows("Film", { data: filmWith(LATER, other, null) }, 2);
+    await expect.poll(pauses).toEqual([1300]); // for three shots
+    (await next(GET_FILM)).answer(filmWith(ENDED, other, null));
+    await shows("Film", { data: filmWith(ENDED, other, null) }, 2);
+    (await next("GET /usage")).answer({ groups: [1] });
+    await shows("Usage", { data: { groups: [1] } });
+    expect(await pauses()).toEqual([]);
+    await nothingElse();
+  });
+
+  test("a film in which something runs: hidden → not read; visible → read at once; a poll fails → read again; unmounted → not", async () => {
+    await show("Film");
+    (await next(GET_FILM)).answer(filmWith(RUNNING));
+    await expect.poll(pauses).toEqual([1100]);
+    await setHidden(true);
+    expect(await pauses()).toEqual([]);
+    await setHidden(false);
+    (await next(GET_FILM)).answer(filmWith(RUNNING));
+    (await next(GET_FILM)).refuse(503, "unavailable");
+    (await next(GET_FILM)).answer(filmWith(RUNNING));
+    await shows("Film", { status: "ready", data: filmWith(RUNNING) });
+    await show();
+    await expect.poll(pauses).toEqual([]);
+  });
+
+  test("the takes of a step → what runs is followed, also what is started here; each that succeeds is added", async () => {
+    const EARLIER = { ...ENDED, predictionId: "earlier" };
+    await show("Client", "Takes", "Takes");
+    (await next(GET_RUNNING)).answer(listWith(RUNNING, EARLIER));
+    (await next(GET_TAKES)).answer(listWith(EARLIER));
+    await shows("Takes", { status: "ready", data: listWith(EARLIER) }, 2);
+    (await next(GET_TAKE)).answer(RUNNING, FIRST);
+    (await next(GET_TAKE)).answer(ENDED, HELD);
+    (await next(GET_RUNNING)).answer(listWith(ENDED, EARLIER));
+    (await next(GET_TAKES)).answer(listWith(ENDED, EARLIER));
+    await shows("Takes", { data: listWith(ENDED, EARLIER) }, 2);
+    await nothingElse();
+
+    await page.evaluate(`void page.keyframe.generate("video", { projectId: "${projectId}" })`);
+    (await next("POST /projects/generate/video")).answer({ ...RUNNING, predictionId: "new" });
+    (await next(GET_RUNNING)).answer(listWith({ ...RUNNING, predictionId: "new" }, ENDED, EARLIER));
+    (await next(GET_TAKES)).answer(listWith(ENDED, EARLIER));
+    const NEW = { ...ENDED, predictionId: "new" };
+    (await next(GET_TAKE.replace(predictionId, "new"))).answer(NEW); // it has ended between the reads
+    (await next(GET_RUNNING)).answer(listWith(NEW, ENDED, EARLIER));
+    (await next(GET_TAKES)).answer(listWith(NEW, ENDED, EARLIER));
+    await shows("Takes", { data: listWith(NEW, ENDED, EARLIER) }, 2);
+  });
+
+  test("elements, one of them → created, changed, deleted: read again; the change is shown at once", async () => {
+    const GET_ELEMENTS = "GET /elements?limit=50";
+    const GET_ELEMENT = "GET /elements/element";
+    const anna = { ...SAMPLE_ELEMENT, elementId: "element", text: "Red" };
+    const answerBoth = async (element: object, ...all: object[]) => {
+      (await next(GET_ELEMENT)).answer(element);
+      (await next(GET_ELEMENTS)).answer({ elements: all, nextCursor: null });
+      await shows("Elements", { status: "ready", data: { elements: all, nextCursor: null } }, 2);
+    };
+    await show("Client", "Element", "Elements", "Elements");
+    await answerBoth(anna, anna);
+    await shows("Element", { status: "ready", data: anna });
+
+    await page.evaluate(`void page.keyframe.elements.create({ name: "Pier" })`);
+    (await next("POST /elements")).answer(SAMPLE_ELEMENT);
+    (await next(GET_ELEMENTS)).answer({ elements: [SAMPLE_ELEMENT, anna], nextCursor: null });
+    await page.evaluate(`void page.keyframe.elements.change("element", { text: "Blue" })`);
+    (await next("PATCH /elements/element")).answer({ ...anna, text: "Blue" });
+    await shows("Element", { data: { ...anna, text: "Blue" } }); // before it is read again
+    await answerBoth({ ...anna, text: "Blue" }, SAMPLE_ELEMENT, { ...anna, text: "Blue" });
+    await page.evaluate(`void page.keyframe.elements.delete("element")`);
+    (await next("DELETE /elements/element")).answer(anna);
+    (await next(GET_ELEMENT)).refuse(404, "not_found");
+    (await next(GET_ELEMENTS)).answer({ elements: [SAMPLE_ELEMENT], nextCursor: null });
+    await shows("Element", { status: "failed", code: "not_found" });
+    await shows("Elements", { data: { elements: [SAMPLE_ELEMENT], nextCursor: null } }, 2);
+  });
+
+  test("the balance → shares the read of this month's usage; a start → read again; who does not pay in advance → null", async () => {
+    const balance = { availableMicros: 5_000_000, heldMicros: 0 };
+    await show("Client", "Balance", "Balance", "Usage");
+    (await next("GET /usage")).answer({ groups: [], balance });
+    await shows("Balance", { status: "ready", data: balance }, 2);
+    await page.evaluate(`void page.keyframe.startQuote({ quoteId: "q", atMostMicros: 1 })`);
+    (await next("POST /projects/generate/quote")).answer(RUNNING, FIRST);
+    (await next("GET /usage")).answer({ groups: [], balance: { ...balance, heldMicros: 1 } });
+    await shows("Balance", { data: { ...balance, heldMicros: 1 } }, 2);
+    await setHidden(true);
+    await setHidden(false);
+    (await next("GET /usage")).answer({ groups: [], balance: null });
+    await shows("Balance", { status: "ready", data: null }, 2);
+  });
+
   test("usage of this month and of other days → one read of each query; a start, an end, a visible page → read again", async () => {
     const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";
     await show("Client", "Usage", "Usage", "May");
@@ -356,13 +472,36 @@ describe.each([18, 19] as const)("React %s", (version) => {
   });
 
   test("rendered on a server → loading, and nothing is read; without an id → idle", async () => {
-    const html = await page.evaluate<string>(
-      `page.html("Latest", "Project", "List", "Take", "Film", "Models", "Usage", "NoProject")`,
-    );
-    const statuses = [...html.matchAll(/status&quot;:&quot;(\w+)/g)].map(([, status]) => status);
-    expect(statuses).toEqual([...Array(7).fill("loading"), "idle"]);
+    const html = await page.evaluate<string>(`page.html(...${JSON.stringify(READS)}, "NoProject")`);
+    expect(statusesIn(html)).toEqual([...Array(READS.length).fill("loading"), "idle"]);
     await nothingElse();
     await show("NoProject");
     await shows("NoProject", { status: "idle" });
+  });
+
+  test("rendered on a server with initial data → has it; in the browser the same, until it is read; a file keeps its URL", async () => {
+    const film = filmWith(ENDED);
+    const given = {
+      ...{ Latest: ENDED, Take: ENDED, Project: projectWith(null), List: listWith(ENDED), Takes: listWith(ENDED) },
+      ...{ Film: film, Elements: { elements: [], nextCursor: null }, Element: SAMPLE_ELEMENT },
+      ...{ Models: { steps: [] }, Usage: { groups: [7] }, Balance: null, NoProject: projectWith(null) },
+    };
+    await page.evaluate(`page.give(${JSON.stringify(given)})`);
+    const html = await page.evaluate<string>(`page.html(...${JSON.stringify(READS)}, "NoProject")`);
+    expect(statusesIn(html)).toEqual([...Array(READS.length).fill("ready"), "idle"]);
+    await nothingElse();
+
+    await page.evaluate(`page.hydrate("Film", "Latest", "Balance")`);
+    await shows("Film", { status: "ready", data: film });
+    await shows("Latest", { status: "ready", data: ENDED, progress: 1 });
+    await shows("Balance", { status: "ready", data: null });
+    const SIGNED_ANEW = { ...ENDED, output: { ...SAMPLE_PREDICTION.output, ...ENDED.output, url: "https://files/9" } };
+    (await next(GET_FILM)).answer({ ...filmWith(SIGNED_ANEW), title: "Later" });
+    await shows("Film", { status: "ready", data: { ...film, title: "Later" } });
+    (await next(GET_PROJECT)).refuse(403, "forbidden");
+    await shows("Latest", { status: "failed", code: "forbidden", data: ENDED });
+    (await next("GET /usage")).answer({ groups: [], balance: { availableMicros: 1, heldMicros: 0 } });
+    await shows("Balance", { data: { availableMicros: 1, heldMicros: 0 } });
+    await page.evaluate("page.give({})");
   });
 });

@@ -84,6 +84,20 @@ test("an identifier with a slash → stays one part of the path", async () => {
   expect(server.seen[0]?.url).toBe("/functions/v1/api/projects/..%2Fwebhooks%3Fx%23y");
 });
 
+test.each(["first_frame", "firstFrame", "toString", undefined])(
+  "the step %j → TypeError with the right names",
+  async (step) => {
+    server.play();
+    // @ts-expect-error as JavaScript gives it
+    const calls = [() => keyframe.generate(step, { projectId }), () => keyframe.waitFor({ ...REF, step })];
+    for (const call of calls)
+      await expect(call()).rejects.toThrow(
+        new TypeError(`There is no step ${JSON.stringify(step)}. The steps are "first-frame", "last-frame", "video".`),
+      );
+    expect(server.seen).toEqual([]);
+  },
+);
+
 test("wait → Prefer: wait, of a start and of a read; more than the service holds → TypeError", async () => {
   server.play({ status: 202, data: { ...REF } }, { data: { ...REF } });
   await keyframe.generate("first-frame", { projectId }, { wait: 25 });

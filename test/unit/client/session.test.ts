@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { systemClock } from "../../../client/clock.ts";
-import { createKeyframeClient } from "../../../client/index.ts";
+import { createKeyframeClient, type KeyframeOptions } from "../../../client/index.ts";
 import { hang, refusal, useScriptedServer } from "../../support/client/server.ts";
 import { until } from "../../support/until.ts";
 
@@ -107,6 +107,27 @@ test.each([
   const create = () => createKeyframeClient({ ...asServer, ...given });
   expect(create).toThrow(TypeError);
   expect(create).not.toThrow(/of_the_project/);
+});
+
+test.each<[what: string, options: object, name: string]>([
+  ["a secret key from a variable that is not set", { ...asServer, secretKey: undefined }, "secretKey"],
+  ["an empty secret key", { ...asServer, secretKey: "" }, "secretKey"],
+  ["a user without a secret key", { url: server.url, userId }, "secretKey"],
+  ["no user", { ...asServer, userId: undefined }, "userId"],
+  ["an empty user", { ...asServer, userId: "" }, "userId"],
+  ["no url", { ...asServer, url: undefined }, "url"],
+  ["an empty publishable key", { url: server.url, getToken: () => null, apikey: "" }, "apikey"],
+  ["nobody who calls", { url: server.url, apikey: "sb_publishable_1" }, "getToken"],
+])("%s → TypeError that names the empty option", (_, options, name) => {
+  const create = () => createKeyframeClient(options as KeyframeOptions); // as JavaScript gives them
+  expect(create).toThrow(TypeError);
+  expect(create).toThrow(new RegExp(`^${name} is empty\\. .*check that it is set\\.$`));
+});
+
+test("getToken that is no function → TypeError that names it", () => {
+  const options = { url: server.url, getToken: "token" };
+  // @ts-expect-error as JavaScript gives it
+  expect(() => createKeyframeClient(options)).toThrow(new TypeError("getToken must be a function."));
 });
 
 test("getToken never answers → no_token with what to do, not a fault of the network", async () => {

@@ -14,7 +14,7 @@ import {
   type Prediction,
   type Project,
 } from "../../../client/index.ts";
-import { useKeyframe, usePrediction, useProject } from "../../../client/react.ts";
+import { useFilm, useKeyframe, usePrediction, useProject } from "../../../client/react.ts";
 
 // The assertions are the type check's (npm run types): a line after @ts-expect-error that compiles fails it.
 // Nothing here is called, so nothing is sent.
@@ -45,6 +45,8 @@ test("what does not fit the contract does not compile", () => {
   later(async () => usePrediction(projectId, "middle-frame"));
   // @ts-expect-error nothing is there before it is read
   later(async () => useProject(projectId).data.title);
+  // @ts-expect-error initial data is what the hook reads
+  later(async () => useFilm(projectId, { initialData: await keyframe.readProject(projectId) }));
   // @ts-expect-error the hooks' client has the same types
   later(() => useKeyframe().generate("first-frame", { projectId, durationSeconds: 5 }));
   later(async () => {

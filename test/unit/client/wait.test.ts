@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { GenerationError, hasEnded, mustSucceed } from "../../../client/index.ts";
 import { type Prediction, prediction, predictionStatus } from "../../../shared/contract/predictions.ts";
-import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
+import { SAMPLE_FILM, SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 import { until } from "../../support/until.ts";
 import {
   breakOff,
@@ -270,6 +270,50 @@ test("onProgress throws → waitFor rejects with that, and asks no more", async 
     throw new RangeError("no such element");
   };
   await expect(server.client().waitFor(REF, { onProgress })).rejects.toThrow(RangeError);
+  expect(server.left()).toBe(1);
+});
+
+/** A read of a film of so many shots, the first of which has this latest video. */
+const filmState = (shots: number, video: Partial<Prediction> = {}, headers = {}): Turn => {
+  const none = { "first-frame": null, "last-frame": null, video: null };
+  const shot = (_: unknown, index: number) => ({
+    predictions: index === 0 ? { ...none, video: predictionWith(video) } : none,
+    takes: none,
+  });
+  return { data: { ...SAMPLE_FILM, shots: Array.from({ length: shots }, shot) }, headers };
+};
+const { filmId } = SAMPLE_FILM;
+
+test.each([
+  [1, 1100],
+  [30, 4000],
+  [500, 10_000],
+])(
+  "films.waitFor a film of %i shots → read each %i ms until nothing runs in it; onProgress has each",
+  async (shots, pace) => {
+    const told: unknown[] = [];
+    server.play(filmState(shots), filmState(shots, { progress: 0.5 }), filmState(shots, ended));
+    const made = await server
+      .client({ random: () => 0 })
+      .films.waitFor({ filmId }, { onProgress: (film) => told.push(film.shots[0]?.predictions.video?.progress) });
+    expect([made.shots.length, told]).toEqual([shots, [null, 0.5, 1]]);
+    expect(gaps()).toEqual([pace, pace]);
+    server.play();
+    expect(await server.client().films.waitFor(made)).toBe(made); // without asking
+  },
+);
+
+test("films.waitFor through an outage → waited out, Retry-After kept; refused → thrown; timeoutMs → timeout", async () => {
+  const film = server.client({ random: () => 0 }).films;
+  const refused = refusal(429, "rate_limited", { "retry-after": "7" });
+  server.play(filmState(10), refused, breakOff, filmState(10, {}, { "retry-after": "5" }), filmState(10, ended));
+  expect((await film.waitFor({ filmId })).shots).toHaveLength(10);
+  expect(gaps()).toEqual([2000, 7000, 500, 5000]);
+  server.play(filmState(1), refusal(404, "not_found"));
+  await expect(film.waitFor({ filmId })).rejects.toMatchObject({ code: "not_found" });
+  server.play(filmState(1), filmState(1), filmState(1));
+  const message = expect.stringMatching(/^The film has not ended within 2 s/);
+  await expect(film.waitFor({ filmId }, { timeoutMs: 2000 })).rejects.toMatchObject({ code: "timeout", message });
   expect(server.left()).toBe(1);
 });
 

@@ -16,7 +16,7 @@ const pages = [
     "client/README.md",
     "examples/README.md",
   ],
-  ...["crm-sync", "film-workflow", "stripe-credits", "vite-react"].map((name) => `examples/${name}/README.md`),
+  ...["crm-sync", "film-workflow", "next", "stripe-credits", "vite-react"].map((name) => `examples/${name}/README.md`),
   "llms.txt",
   ...(await inFolder("docs")),
   ...(await inFolder("docs/decisions")),

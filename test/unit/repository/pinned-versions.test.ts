@@ -25,7 +25,7 @@ describe("examples", () => {
   const versions = z.record(z.string(), z.string()).default({});
   const example = z.object({ dependencies: versions, devDependencies: versions });
 
-  test.each(["vite-react", "film-workflow"])(
+  test.each(["vite-react", "film-workflow", "next"])(
     "the package.json of %s → every version is exact, and this project's where it has the package",
     (name) => {
       const { dependencies, devDependencies } = example.parse(read(`examples/${name}/package.json`));

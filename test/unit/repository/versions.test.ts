@@ -24,6 +24,7 @@ test("the version of package.json → that of packages, lock files, contract, fu
       "../../client"
     ].version,
     "keyframe-client in examples/vite-react": json("examples/vite-react/package.json").dependencies["keyframe-client"],
+    "keyframe-client in examples/next": json("examples/next/package.json").dependencies["keyframe-client"],
     "keyframe-supabase": (await readSource(fileURLToPath(root))).version,
     "openapi.json": JSON.parse(await createDocumentText("https://abc.supabase.co/functions/v1")("")).info.version,
     "the functions": SCHEMA_VERSION,

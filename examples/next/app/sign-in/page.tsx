@@ -1,0 +1,3 @@
+import { SignIn } from "../session";
+
+export default SignIn;
