@@ -8,6 +8,7 @@ import {
   requestOf,
   type StartOptions,
 } from "./operate.ts";
+import { mustBeStep } from "./routes.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
 import type {
@@ -73,7 +74,7 @@ export function filmMethods(settings: Settings) {
       step: Step,
       json: BodyOf<"startFilm"> = {},
       options: StartOptions = {},
-    ): Promise<StartedFilm> => call("startFilm", { filmId, step }, { ...options, json }, settings),
+    ): Promise<StartedFilm> => call("startFilm", { filmId, step: mustBeStep(step) }, { ...options, json }, settings),
 
     /**
      * Resolves with the film when nothing runs in it. Takes the film as it was read, or `{ filmId }`. A prediction that failed does not
@@ -98,7 +99,8 @@ export function filmMethods(settings: Settings) {
       step: Step,
       json: BodyOf<"estimateFilm"> = {},
       options: CallOptions = {},
-    ): Promise<FilmEstimate> => call("estimateFilm", { filmId, step }, { ...options, json }, settings),
+    ): Promise<FilmEstimate> =>
+      call("estimateFilm", { filmId, step: mustBeStep(step) }, { ...options, json }, settings),
 
     /** Its projects stay, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
     delete: async (filmId: string, query: QueryOf<"deleteFilm"> = {}, options: ChangeOptions = {}): Promise<Film> =>
