@@ -8,6 +8,7 @@ import {
   requestOf,
   type StartOptions,
 } from "./operate.ts";
+import { mustBeStep } from "./routes.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
 import type {
@@ -73,7 +74,7 @@ export function filmMethods(settings: Settings) {
       step: Step,
       json: BodyOf<"startFilm"> = {},
       options: StartOptions = {},
-    ): Promise<StartedFilm> => call("startFilm", { filmId, step }, { ...options, json }, settings),
+    ): Promise<StartedFilm> => call("startFilm", { filmId, step: mustBeStep(step) }, { ...options, json }, settings),
 
     /**
      * Resolves with the film when nothing runs in it. Takes the film as it was read, or `{ filmId }`. A prediction that failed does not
@@ -100,7 +101,7 @@ export function filmMethods(settings: Settings) {
       { quote, ...options }: CallOptions & { quote?: boolean | undefined } = {},
     ): Promise<FilmEstimate> => {
       const query = { quote: quote ? "true" : undefined };
-      return call("estimateFilm", { filmId, step }, { ...options, json, query }, settings);
+      return call("estimateFilm", { filmId, step: mustBeStep(step) }, { ...options, json, query }, settings);
     },
 
     /** Its projects stay, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */

@@ -1,5 +1,6 @@
 import { hasEnded } from "./endings.ts";
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
+import { nameOf } from "./routes.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
 import type {
@@ -30,15 +31,6 @@ export type StepBody = {
 
 /** How many seconds (1 to 25) the service may hold its answer: a start until the prediction ends, a read until its status changes. */
 export type HoldOptions = { wait?: number | undefined };
-
-/** Each step in the names of its operations. */
-const NAMES = { "first-frame": "FirstFrame", "last-frame": "LastFrame", video: "Video" } as const;
-
-function nameOf(step: Step): (typeof NAMES)[Step] {
-  if (Object.hasOwn(NAMES, step)) return NAMES[step];
-  const steps = Object.keys(NAMES).map((name) => `"${name}"`);
-  throw new TypeError(`There is no step ${JSON.stringify(step)}. The steps are ${steps.join(", ")}.`);
-}
 
 function changeOf(now: Prediction, before: Prediction | undefined): "status" | "progress" | null {
   if (now.status !== before?.status) return "status";

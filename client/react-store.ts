@@ -168,9 +168,14 @@ function createStore(client: KeyframeClient) {
   const keyframe: KeyframeClient = {
     ...client,
     generate: shown(client.generate),
-    startQuote: shown(client.startQuote),
+    startQuote: async (...args) => {
+      const started = await client.startQuote(...args);
+      for (const one of started.predictions ?? [started]) show(one); // of a film: a prediction for each shot
+      return started;
+    },
     cancel: shown(client.cancel),
     hidePrediction: shown(client.hidePrediction),
+    storeEnd: shown(client.storeEnd),
     deletePrediction: shown(client.deletePrediction, true),
     createProject: shown(client.createProject),
     changeProject: shown(client.changeProject),

@@ -10,6 +10,7 @@ import {
 } from "react";
 import type { KeyframeClient } from "./index.ts";
 import { type Store, storeOf } from "./react-store.ts";
+import { mustBeStep } from "./routes.ts";
 import { IDLE, LOADING, type Read, type SharedReads } from "./shared-read.ts";
 import type {
   Balance,
@@ -129,6 +130,7 @@ export function usePrediction(
   predictionId?: string,
   { initialData }: HookOptions<Prediction | null> = {},
 ): Shown<Prediction | null> & { progress: number | null } {
+  mustBeStep(step);
   const { projects, predictions } = useStore();
   const ref = useMemo(
     (): PredictionRef | null => (projectId && predictionId ? { projectId, step, predictionId } : null),

@@ -1,4 +1,4 @@
-import type { OperationId } from "./types.ts";
+import type { OperationId, Step } from "./types.ts";
 
 /** The method and path of each operation. */
 export const ROUTES = {
@@ -54,3 +54,15 @@ export const ROUTES = {
   redeliver: ["POST", "/webhooks/deliveries/:deliveryId/redeliver"],
   recoverWebhook: ["POST", "/webhooks/:webhookId/recover"],
 } as const satisfies Record<OperationId, readonly ["GET" | "POST" | "PATCH" | "DELETE", `/${string}`]>;
+
+/** Each step in the names of its operations. */
+const NAMES = { "first-frame": "FirstFrame", "last-frame": "LastFrame", video: "Video" } as const;
+
+export const nameOf = (step: Step): (typeof NAMES)[Step] => NAMES[mustBeStep(step)];
+
+/** Throws a TypeError for a name that JavaScript gives without a type check. */
+export function mustBeStep(step: Step): Step {
+  if (Object.hasOwn(NAMES, step)) return step;
+  const steps = Object.keys(NAMES).map((name) => `"${name}"`);
+  throw new TypeError(`There is no step ${JSON.stringify(step)}. The steps are ${steps.join(", ")}.`);
+}

@@ -285,7 +285,14 @@ export type Project = {
   updatedAt: string;
 };
 
-type NotPlanned = "projectId" | "count" | "elementIds" | "elements" | "seed" | "continuesPredictionId";
+type NotPlanned =
+  | "projectId"
+  | "count"
+  | "elementIds"
+  | "elements"
+  | "seed"
+  | "continuesPredictionId"
+  | "referenceImagePath";
 type PlanOfStep = {
   "first-frame": Omit<StartFirstFrame, NotPlanned>;
   "last-frame": Omit<StartLastFrame, NotPlanned>;

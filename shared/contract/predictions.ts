@@ -87,7 +87,7 @@ export const prediction = z
     }),
     waitsFor: id.nullable().meta({
       description:
-        "While queued: the video of the shot before, for whose last picture it waits. It fails with `previous_shot_failed` if that video does.",
+        "While queued: the video of the shot before, for whose last picture it waits. It fails with `previous_shot_failed` if that shot then has no other video, made or being made.",
     }),
     model: z.string(),
     requestedModel: z.string().nullable().meta({

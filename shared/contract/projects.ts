@@ -39,6 +39,7 @@ const NOT_PLANNED = {
   count: true,
   elementIds: true,
   elements: true,
+  referenceImagePath: true,
   seed: true,
   continuesPredictionId: true,
 } as const;
@@ -46,7 +47,7 @@ const firstFramePlan = startFirstFrameBody.omit(NOT_PLANNED).meta({ id: "FirstFr
 const lastFramePlan = startLastFrameBody.omit(NOT_PLANNED).meta({ id: "LastFramePlan" });
 const videoPlan = startVideoBody.omit(NOT_PLANNED).meta({ id: "VideoPlan" });
 const planText =
-  "How its steps are made: fields of a start that apply where a start leaves them out. A start that names another model than the plan takes only its prompt and images.";
+  "How its steps are made: fields of a start that apply where a start leaves them out. What the model of a start does not take is left out.";
 const plan = z
   .strictObject({
     "first-frame": firstFramePlan.optional(),
@@ -91,7 +92,7 @@ export const changeProjectBody = changeBody("ChangeProject", {
       video: videoPlan.nullish(),
     })
     .optional()
-    .meta({ description: `${planText} An omitted step stays as it is; null: no plan.` }),
+    .meta({ description: `${planText} A step is replaced as a whole. An omitted step stays as it is; null: no plan.` }),
   selected: z
     .strictObject({
       "first-frame": selectedTake.optional(),

@@ -3432,34 +3432,41 @@ $$;
 comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
 create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
 
--- What a value may be depends on the model, and is checked by the start. Here is what would stop the starts of a whole film.
+-- Which values are allowed depends on the model, and is checked by the start. This refuses what no start could use.
 create function keyframe_private.require_planned(step text, settings jsonb)
 returns void language plpgsql stable set search_path = '' as $$
 declare
+  frames constant text[] := array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath'];
+  fields constant text[] := array(
+    select f from unnest(keyframe_private.input_fields() || array['model']) f
+    where f <> all (array['seed', 'elements', 'elementIds', 'continuesPredictionId', 'referenceImagePath'])
+      and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio'] || frames[3:4]))
+      and (step <> 'first-frame' or f <> all (frames)));
+  field record;
   mistake text;
 begin
-  if jsonb_typeof(settings) <> 'object' or settings - array_append(keyframe_private.input_fields(), 'model') <> '{}' then
-    mistake := 'must be an object with fields of a start';
-  elsif settings ?| array['seed', 'elements', 'elementIds', 'continuesPredictionId'] then
-    mistake := 'has no seed, which would make all takes alike, and no elements: they are those of the project';
-  elsif exists (
-    select from jsonb_each(settings) f where f.key like '%PredictionId' and f.value <> 'null'
-      and f.value::text !~* '^"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"$') then
-    mistake := 'has a frame that is no predictionId';
-  elsif exists (
-    select from jsonb_each_text(settings) f where f.key in ('prompt', 'negativePrompt') and (char_length(f.value) > 4000
-      or not keyframe_private.has_visible_character(f.value) or not keyframe_private.is_plain_text(f.value))) then
-    mistake := 'has a prompt that is empty, too long or no plain text';
-  elsif jsonb_typeof(settings -> 'continuesPreviousShot') not in ('boolean', 'null') then
-    mistake := 'has a continuesPreviousShot that is not true or false';
-  elsif jsonb_typeof(settings -> 'referenceImagePaths') not in ('array', 'null')
-    or settings @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")' then
-    mistake := 'has referenceImagePaths that are no list of paths';
-  end if;
-  perform keyframe_private.raise_if(mistake is not null, 'invalid_request', format('plan: %s %s.', step, mistake));
+  perform keyframe_private.raise_if(jsonb_typeof(settings) <> 'object', 'invalid_request', format('plan.%s must be an object.', step));
+  for field in select f.key as name, f.value, f.value #>> '{}' as text from jsonb_each(settings) f loop
+    mistake := case
+      when field.name <> all (fields) then 'is not a field of a plan for this step'
+      when field.value = 'null' then null
+      when field.name like '%PredictionId' and field.text !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then 'must be a predictionId'
+      when field.name in ('prompt', 'negativePrompt') and (jsonb_typeof(field.value) <> 'string' or char_length(field.text) > 4000
+        or not keyframe_private.has_visible_character(field.text) or not keyframe_private.is_plain_text(field.text))
+        then 'must have 1 to 4000 characters, without control characters'
+      when field.name = 'continuesPreviousShot' and jsonb_typeof(field.value) <> 'boolean' then 'must be true or false'
+      when field.name = 'referenceImagePaths' and (jsonb_typeof(field.value) <> 'array'
+        or field.value @? 'strict $[*] ? (@.type() != "string")') then 'must be a list of paths'
+    end;
+    perform keyframe_private.raise_if(mistake is not null, 'invalid_request', format('plan.%s.%s %s.', step, field.name, mistake));
+  end loop;
+  perform keyframe_private.raise_if(
+    num_nonnulls(settings ->> 'firstFramePredictionId', settings ->> 'firstFrameImagePath', nullif(settings ->> 'continuesPreviousShot', 'false')) > 1
+      or num_nonnulls(settings ->> 'lastFramePredictionId', settings ->> 'lastFrameImagePath') > 1, 'invalid_request',
+    format('plan.%s names two beginnings or two ends. Keep one of each.', step));
   perform keyframe_private.raise_if(settings ->> 'model' is not null and not exists (
     select from keyframe.models m where m.step::text = require_planned.step and m.model = settings ->> 'model'), 'unsupported_input',
-    format('plan: there is no such model for the step %s. GET /api/models lists them.', step));
+    format('plan.%s.model: there is no such model for this step. GET /api/models lists them.', step));
 end $$;
 comment on function keyframe_private.require_planned is 'Raises unless a plan may have these settings for a step.';
 
@@ -3497,36 +3504,41 @@ begin
   return null;
 end $$;
 
--- Fields that say the same thing in different ways: one in the request replaces the others in the plan. With another model than the plan's,
--- its prompt and its images hold; its other settings were chosen for its own model.
+-- A frame or an image that the request names replaces those of the plan. What the model does not take of the plan is left out: the request may
+-- name another model than the plan.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
+  first_frame constant text[] := array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot'];
+  last_frame constant text[] := array['lastFramePredictionId', 'lastFrameImagePath'];
   planned jsonb := project.plan -> wanted.step::text;
-  same text[];
+  chosen keyframe.models;
 begin
   if planned is null or jsonb_typeof(wanted.input) <> 'object' then
     return;
   end if;
-  if wanted.model is null then
-    wanted.model := planned ->> 'model';
-  elsif wanted.model is distinct from planned ->> 'model' then
-    planned := planned - array(
-      select c.name from keyframe_private.known_controls() c where c.kind = 'choice' or c.name = 'negativePrompt');
+  select m.* into chosen from keyframe.models m
+  where m.step = wanted.step
+    and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
+  perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
+    and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
+    format('The plan of this shot names the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
+  wanted.model := coalesce(wanted.model, planned ->> 'model');
+  planned := planned - 'model'::text - array(
+    select k.name from keyframe_private.known_controls() k
+    where (k.kind = 'choice' or k.name = 'negativePrompt')
+      and not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name));
+  if wanted.input ?| array['referenceImagePath', 'referenceImagePaths'] or not chosen.controls ? 'referenceImages' then
+    planned := planned - 'referenceImagePaths'::text;
   end if;
-  planned := planned - 'model'::text;
-  if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
+  if wanted.input ?| first_frame then
+    planned := planned - first_frame;
+  elsif planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text; -- it has become the first one
   end if;
-  foreach same slice 1 in array array[
-    array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot'],
-    array['lastFramePredictionId', 'lastFrameImagePath', ''],
-    array['referenceImagePath', 'referenceImagePaths', '']]
-  loop
-    if wanted.input ?| same then
-      planned := planned - same;
-    end if;
-  end loop;
+  if wanted.input ?| last_frame then
+    planned := planned - last_frame;
+  end if;
   wanted.input := planned || wanted.input;
 end $$;
 comment on function keyframe_private.apply_plan is 'A start with what the plan of its project says of its step.';
@@ -3635,6 +3647,7 @@ declare
   frame jsonb;
   other keyframe.predictions;
   looked_at integer := 0;
+  raised integer := 0;
   refused keyframe_private.refusal;
 begin
   for waiting in
@@ -3663,7 +3676,7 @@ begin
         end;
       elsif waiting.is_too_late then
         perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It has waited a day for the picture on which the shot before ends. Open the film, or store the picture, and run this step again.', true);
+          'It has waited a day for the shot before. Generate its video, store the picture on which that ends, and run this step again.', true);
       else
         -- Another take of the shot before may be there, or on its way.
         select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
@@ -3683,9 +3696,10 @@ begin
         raise;
       end if;
       raise warning 'Prediction % cannot continue the shot before: % (%)', waiting.id, sqlerrm, sqlstate;
+      raised := raised + 1;
     end;
   end loop;
-  return looked_at = 50;
+  return looked_at = 50 and raised < 50;
 end $$;
 comment on function keyframe_private.begin_continuing is 'Begins what waits for the end of a video of this owner, where that is known, and fails it where it will not be. At most 50: true, if there may be more.';
 
@@ -4940,8 +4954,8 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 -- supabase/schemas/30_predictions/55_quotes.sql
 
--- Quotes: the price of one start, or of what a film lacks, for one user and OAuth client. Ten minutes long it can be started, once: the key
--- of that start is its id.
+-- Quotes: the price of one start, or of what a film lacks, for one user and OAuth client. It can be started once, within ten minutes: the
+-- quote's id is the key of that start.
 
 -- One that is never started goes within two minutes of its end (prune). Each takes a token of `create`, so by default an owner has at most
 -- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.

@@ -19,9 +19,9 @@ test("the columns that a user may write → these, and nobody else writes any; o
   expect(rows.map(({ may }) => may)).toEqual([
     "authenticated insert keyframe.films (description element_ids title)",
     "authenticated insert keyframe.predictions (input model project_id step)",
-    "authenticated insert keyframe.projects (aspect_ratio description element_ids film_id text_prompt title)",
+    "authenticated insert keyframe.projects (aspect_ratio description element_ids film_id plan text_prompt title)",
     "authenticated update keyframe.films (description element_ids title)",
-    "authenticated update keyframe.projects (aspect_ratio description element_ids film_id reference_image_path selected_first_frame_id selected_last_frame_id selected_video_id text_prompt title)",
+    "authenticated update keyframe.projects (aspect_ratio description element_ids film_id plan reference_image_path selected_first_frame_id selected_last_frame_id selected_video_id text_prompt title)",
   ]);
 });
 

@@ -78,7 +78,13 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const isComplete = missingVideos(film) === null;
   const running = shots.flatMap(runningOf);
   useReadAgainAtEnds(running);
-  useStoreEnds(shots.filter((_, at) => shots[at + 1]?.plan.video?.continuesPreviousShot === true));
+  const awaited = new Set(shots.map(({ predictions }) => predictions.video?.waitsFor));
+  const ends = useStoreEnds(
+    shots.filter(
+      ({ takes: { video } }, at) =>
+        shots[at + 1]?.plan.video?.continuesPreviousShot === true || (video && awaited.has(video.predictionId)),
+    ),
+  );
   const isOutdated = shots.some(({ takes }) => Object.values(takes).some((take) => take?.outdated));
   /** Each shot without a video is being made. */
   const isUnderWay = shots.every((one) => one.takes.video !== null || runningOf(one).length > 0);
@@ -120,6 +126,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
         }
       />
       <ErrorNotice title="Could not change the order" error={change.error} />
+      <ErrorNotice title="Could not take the picture on which a video ends" error={ends} />
       {shots.length === 0 && (
         <EmptyState
           Icon={IconMovie}

@@ -14,8 +14,10 @@ import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 const isChained = (before: Shot | undefined) => before !== undefined && before.takes["last-frame"] !== null;
 
 /** Whether the plan of a shot lets its video begin elsewhere. */
-const beginsElsewhere = ({ plan: { video = {} } }: Shot) =>
-  video.continuesPreviousShot === true || "firstFramePredictionId" in video || "firstFrameImagePath" in video;
+const beginsElsewhere = ({ plan: { video = {} } }: Shot, at: number) =>
+  (video.continuesPreviousShot === true && at > 0) ||
+  "firstFramePredictionId" in video ||
+  "firstFrameImagePath" in video;
 
 /** Null: one is not known. */
 const sumOf = (micros: (number | null)[]) =>
@@ -28,7 +30,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const lacksFrame = shots.some((shot, at) => {
     const { takes, predictions } = shot;
     const isMissing = !takes["first-frame"] && !takes.video && !isRunning(predictions["first-frame"]);
-    return isMissing && !beginsElsewhere(shot) && !isChained(shots[at - 1]);
+    return isMissing && !beginsElsewhere(shot, at) && !isChained(shots[at - 1]);
   });
   const [chosen, setChosen] = useState<Step | null>(null);
   const step = chosen ?? (lacksFrame ? "first-frame" : "video");
@@ -52,7 +54,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const ofFilm = data?.shots.filter(({ projectId }) => film.projectIds.includes(projectId)); // none that is about to be deleted
   const listed = ofFilm?.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
-    const continues = step === "video" && shots[at]?.plan.video?.continuesPreviousShot === true;
+    const continues = step === "video" && at > 0 && shots[at]?.plan.video?.continuesPreviousShot === true;
     const chain = isChained(shots[at - 1]) ? `It starts where shot ${at} ends.` : null;
     const needless = shots[at]?.takes.video ? "It has a video." : chain;
     const isOff = step === "first-frame" && needless !== null;

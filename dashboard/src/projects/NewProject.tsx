@@ -65,6 +65,7 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
       setTyped((all) => ({ ...all, [name]: event.currentTarget.value })),
   });
   const close = () => {
+    setStart(null);
     setTried(false);
     onClose();
   };

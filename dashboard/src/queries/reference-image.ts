@@ -1,6 +1,5 @@
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
-import { lastFrameOf } from "../../../client/film.ts";
 import type { KeyframeClient, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
 import { CHANGES_NOTHING, REFERENCE } from "./query-client.ts";
 import { isRefused, useKeyframe, useServices } from "../services.ts";
@@ -70,18 +69,19 @@ async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Pro
   return file;
 }
 
-/** Stores the picture on which the video of each of these shots ends, where nobody has: the next shot begins there. */
-export function useStoreEnds(shots: Pick<Shot, "takes">[]): void {
+/** Stores the picture on which the video of each of these shots ends, where nobody has: the next shot begins there. Returns why it failed. */
+export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   const keyframe = useKeyframe();
   const videos = shots.flatMap(({ takes: { video } }) =>
     video?.output && video.endImagePath === null && video.output.contentType.startsWith("video/") ? [video] : [],
   );
-  useQueries({
+  const stored = useQueries({
     queries: videos.map((video) => ({
-      queryKey: ["end of video", video.predictionId],
+      queryKey: [REFERENCE, "end of", video.predictionId], // not made again with the rest
       queryFn: async () => {
         const now = await keyframe.readPrediction(video);
-        if (now.endImagePath !== null) return now; // this query is made again when a run ends, and in other tabs
+        if (now.endImagePath !== null) return now; // by another tab
+        const { lastFrameOf } = await import("../../../client/film.ts"); // only few pages need it
         const image = await lastFrameOf(await downloadTake(keyframe, now));
         const { referenceImagePath } = await keyframe.uploadReferenceImage(image);
         return await keyframe.storeEnd(now, referenceImagePath);
@@ -90,6 +90,7 @@ export function useStoreEnds(shots: Pick<Shot, "takes">[]): void {
       retry: false,
     })),
   });
+  return stored.find(({ error }) => error !== null)?.error ?? null;
 }
 
 /** The service checks the bytes itself. */

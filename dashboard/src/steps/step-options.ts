@@ -210,8 +210,8 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
   return {
     ...(prompt.trim() === "" ? {} : { prompt }),
     ...(named !== null && named === model?.model ? { model: named } : {}),
-    ...(elements ? { elements } : {}), // a draft of before they existed has none
-    ...(images.length > 0 ? { referenceImagePaths: images } : {}),
+    ...(elements ? { elements } : {}),
+    ...(images.length > 0 || options.references !== null ? { referenceImagePaths: images } : {}),
     ...(continues && step === "video"
       ? { continuesPreviousShot: true }
       : !withFirstFrame
@@ -221,6 +221,8 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
           : fieldOf("firstFrame", firstFrame)),
     ...(withLastFrame && lastFrame !== null ? fieldOf("lastFrame", lastFrame) : {}),
     ...((hasLastFrame || !withFirstFrame) && !withLastFrame ? { lastFramePredictionId: null } : {}),
+    // Null: what the plan has of another model, or what is forced, is not meant.
+    ...Object.fromEntries(Object.keys(values).map((name) => [name, null])),
     ...Object.fromEntries(chosen),
   };
 }

@@ -32,6 +32,8 @@ type Props = {
   canStart: boolean;
   /** There is unsaved text, which is saved first. */
   isUnsaved: boolean;
+  /** Whether the service knows the settings. */
+  isPlanSaved: boolean;
   /** The project's, as it would be saved. */
   prompt: string;
   starting: ReturnType<typeof useStartStep>;
@@ -51,7 +53,7 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const canAsk = canStart && notYet === null && running === null;
-  const { estimate, isOld, refusal } = useEstimate(project, step, withUnsaved, canAsk);
+  const { estimate, isOld, refusal } = useEstimate(project, step, withUnsaved, canAsk, props.isPlanSaved);
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
   const problem =
     notYet ??
@@ -128,14 +130,15 @@ function useEstimate(
   step: Step,
   choices: Choices,
   isWanted: boolean,
+  isPlanSaved: boolean,
 ): { estimate: Estimate | null; isOld: boolean; refusal: string | null } {
   const keyframe = useKeyframe();
-  const { projectId, updatedAt, takes } = project;
+  const { projectId, takes, aspectRatio, textPrompt, elementIds, filmId } = project;
   const isSeen = useDocumentVisibility() === "visible";
-  // The frames and the ratio of the project belong to the input too.
+  // What the input has from the project. Not its version: the settings are saved while their price is read.
   const asked = JSON.stringify([
     choices,
-    updatedAt,
+    [aspectRatio, textPrompt, elementIds, filmId],
     takes["first-frame"]?.predictionId,
     takes["last-frame"]?.predictionId,
   ]);
@@ -143,7 +146,7 @@ function useEstimate(
   const { data, error, isPlaceholderData } = useQuery({
     queryKey: ["estimate", projectId, step, asked],
     queryFn: ({ signal }) => keyframe.estimate<Step>(step, { projectId, ...choices } as StepBody[Step], { signal }), // as in a start
-    enabled: isWanted && isSeen && settled === asked,
+    enabled: isWanted && isPlanSaved && isSeen && settled === asked,
     retry: false,
     staleTime: 60_000,
     placeholderData: keepPreviousData,

@@ -29,6 +29,8 @@ type Props = {
   texts: TextsState;
   models: Model[] | undefined;
   options: StepOptions;
+  /** Whether the service knows these settings. */
+  isPlanSaved: boolean;
   onOptions: (changed: Partial<StepOptions>) => void;
   poster?: string | undefined;
   notYet?: string | null;
@@ -121,6 +123,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
+          isPlanSaved={props.isPlanSaved}
           prompt={texts.texts.textPrompt}
           starting={starting}
           cancel={cancel}

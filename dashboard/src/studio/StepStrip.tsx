@@ -50,6 +50,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   const services = useServices();
   const queries = useQueryClient();
   const plan = usePlan(project);
+  const isFirstShot = shotBefore === null;
   const select = useChangeProject(project.projectId);
   const [address, setAddress] = useSearchParams();
   /** The open view is in the address, for a reload and a second tab. */
@@ -64,18 +65,20 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     for (const take of shown) queries.setQueryData(predictionKey(take.predictionId), take); // without another read
     look({ take: shown.map(({ predictionId }) => predictionId).join() });
   };
-  const forVideo = plan.optionsOf("video");
+  const planned = plan.optionsOf("video");
+  const forVideo = { ...planned, continues: planned.continues && !isFirstShot }; // else it begins at its own frame
   useStoreEnds(forVideo.continues && shotBefore ? [shotBefore] : []);
   const startsAtFirst = takesFirstFrame(modelOf(models.video, forVideo), forVideo);
   const next = nextStep(project, startsAtFirst && !forVideo.continues && forVideo.firstFrame === null, before);
   const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });
   const card = (step: Step) => ({
     project,
-    texts,
+    texts: { ...texts, save: () => texts.save().then(plan.save) },
+    isPlanSaved: plan.isSaved,
     step,
     take: takes[step],
     models: models[step],
-    options: plan.optionsOf(step),
+    options: step === "video" ? forVideo : plan.optionsOf(step),
     onOptions: (changed: Partial<StepOptions>) => plan.set(step, changed),
     // The first frame is not replaced by it when the video starts on an image of its own.
     startsOn: forVideo.continues || (step === "first-frame" && forVideo.firstFrame !== null) ? null : startsOn,
@@ -228,7 +231,7 @@ const END_BEFORE = "End of the shot before";
 /** Why a video that continues the shot before cannot start: without a video of that shot, and without one that is being made. */
 function whyNotContinued(before: Shot | null | undefined): string | null {
   if (before === undefined) return "";
-  if (before === null) return "No shot is before this one in a film. Choose another beginning in the settings.";
+  if (before === null) return null;
   return before.takes.video === null && !isRunning(before.predictions.video)
     ? "Generate the video of the shot before first."
     : null;

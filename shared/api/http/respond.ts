@@ -124,7 +124,7 @@ const stateOf = ({ id, attempt, queuePosition, progress, cost, ...row }: Predict
   `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${flagsOf(row)}${row.changedElements.map(changeTag).join("")}.${costTag(cost)}`;
 
 const flagsOf = ({ hidden, outdated, waitsFor, endImagePath }: Pick<PredictionRow, Flag>) =>
-  `${hidden ? "h" : ""}${outdated ? "o" : ""}${waitsFor === null ? "" : "w"}${endImagePath === null ? "" : `e${/(\w{1,8})\.\w+$/.exec(endImagePath)?.[1] ?? ""}`}`;
+  `${hidden ? "h" : ""}${outdated ? "o" : ""}${waitsFor === null ? "" : `w${waitsFor.slice(0, 8)}`}${endImagePath === null ? "" : `e${/(\w{1,8})\.\w+$/.exec(endImagePath)?.[1] ?? ""}`}`;
 type Flag = "hidden" | "outdated" | "waitsFor" | "endImagePath";
 
 /** The beginning of its id and the initials of what has changed. */

@@ -48,7 +48,10 @@ const alone = (one: Prediction) => ({ projectId: one.projectId, step: one.step, 
 function wholePrediction(one: Prediction): Short {
   const { elements, referenceImagePath: _, ...input } = one.input; // the first of referenceImagePaths
   const { path: __, sha256: ___, ...output } = one.output ?? {};
-  const next = one.completedAt === null ? `It is ${one.status}. Call wait again with the same arguments.` : null;
+  const running = `It is ${one.status}. Call wait again with the same arguments.`;
+  const waits =
+    "It waits for the video of the shot before and its last picture. Where that video has ended, ask the user to open the film.";
+  const next = one.completedAt !== null ? null : one.waitsFor === null ? running : waits;
   return {
     ...alone(one),
     input: { ...input, elements: elements.map(({ elementId, name }) => ({ elementId, name })) },

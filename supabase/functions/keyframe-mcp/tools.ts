@@ -99,7 +99,7 @@ export const TOOLS: Record<string, Tool> = {
   change_project: {
     of: "changeProject",
     title: "Change a project: texts, ratio, elements, film, plan",
-    says: "Fields that you leave out keep their value. Takes keep what they were made with: start the step again for another.",
+    says: "Fields that you leave out keep their value; in `plan`, a step is replaced as a whole. Takes keep what they were made with: start the step again for another.",
     overwrites: true,
   },
   estimate_first_frame: priced("a first frame", "estimateFirstFrame"),

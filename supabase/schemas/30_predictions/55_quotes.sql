@@ -1,5 +1,5 @@
--- Quotes: the price of one start, or of what a film lacks, for one user and OAuth client. Ten minutes long it can be started, once: the key
--- of that start is its id.
+-- Quotes: the price of one start, or of what a film lacks, for one user and OAuth client. It can be started once, within ten minutes: the
+-- quote's id is the key of that start.
 
 -- One that is never started goes within two minutes of its end (prune). Each takes a token of `create`, so by default an owner has at most
 -- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.

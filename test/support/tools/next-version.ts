@@ -81,11 +81,11 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
   const projectApi = `${schemas}/10_projects/20_project_api.sql`;
   await edit(
     projectApi,
-    "element_ids uuid[] default null)\nreturns",
-    "element_ids uuid[] default null, director text default null)\nreturns",
+    "plan jsonb default '{}')\nreturns",
+    "plan jsonb default '{}', director text default null)\nreturns",
   );
-  await edit(projectApi, "film_id, element_ids)\n    values", "film_id, element_ids, director)\n    values");
-  await edit(projectApi, "create_project.element_ids)\n", "create_project.element_ids, create_project.director)\n");
+  await edit(projectApi, "element_ids, plan)\n    values", "element_ids, plan, director)\n    values");
+  await edit(projectApi, "create_project.plan)\n", "create_project.plan, create_project.director)\n");
   const tasks = `${schemas}/40_work/10_tasks.sql`;
   await edit(
     tasks,
@@ -105,8 +105,8 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
   const functions = "supabase/functions";
   await edit(
     "shared/api/routes/projects.ts",
-    "element_ids: elementIds, ...idempotency",
-    'element_ids: elementIds, director: "Ada", ...idempotency',
+    "element_ids: elementIds, plan, ...idempotency",
+    'element_ids: elementIds, plan, director: "Ada", ...idempotency',
   );
   await edit(
     `${functions}/keyframe-generate/tasks/claim.ts`,

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createKeyframeClient } from "../../../client/index.ts";
+import { createKeyframeClient, type Step } from "../../../client/index.ts";
 import { predictionWith, REF, refusal, useScriptedServer } from "../../support/client/server.ts";
 
 const server = await useScriptedServer();
@@ -89,7 +89,13 @@ test.each(["first_frame", "firstFrame", "toString", undefined])(
   async (step) => {
     server.play();
     // @ts-expect-error as JavaScript gives it
-    const calls = [() => keyframe.generate(step, { projectId }), () => keyframe.waitFor({ ...REF, step })];
+    const given: Step = step;
+    const calls = [
+      () => keyframe.generate(given, { projectId }),
+      () => keyframe.waitFor({ ...REF, step: given }),
+      () => keyframe.films.generate("film", given),
+      () => keyframe.films.estimate("film", given),
+    ];
     for (const call of calls)
       await expect(call()).rejects.toThrow(
         new TypeError(`There is no step ${JSON.stringify(step)}. The steps are "first-frame", "last-frame", "video".`),
