@@ -54,7 +54,7 @@ export type Settings = Partial<Record<Step, StepOptions>>;
 export type Passing = Pick<StepOptions, "elements"> & { seed?: Value | undefined };
 
 /** Settings as the plan of a project has them. */
-export function planOf(options: StepOptions): NonNullable<ShotPlan[Step]> {
+export function planOf(options: StepOptions): NonNullable<ShotPlan["video"]> {
   const { model, prompt, references, firstFrame, lastFrame, continues, usesFirstFrame, usesLastFrame, values } =
     options;
   const { seed: _, ...others } = values;

@@ -24,8 +24,9 @@ begin
   perform keyframe_private.raise_if(jsonb_typeof(settings) <> 'object', 'invalid_request', format('plan.%s must be an object.', step));
   for field in select f.key as name, f.value, f.value #>> '{}' as text from jsonb_each(settings) f loop
     mistake := case
-      when field.name <> all (fields) then 'is not a field of a plan for this step'
+      when field.name <> all (keyframe_private.input_fields() || array['model']) then 'is no field of a start'
       when field.value = 'null' then null
+      when field.name <> all (fields) then 'is not a field of a plan for this step'
       when field.name like '%PredictionId' and field.text !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then 'must be a predictionId'
       when field.name in ('prompt', 'negativePrompt') and (jsonb_typeof(field.value) <> 'string' or char_length(field.text) > 4000
         or not keyframe_private.has_visible_character(field.text) or not keyframe_private.is_plain_text(field.text))
@@ -80,8 +81,8 @@ begin
   return null;
 end $$;
 
--- A frame or an image that the request names replaces those of the plan. What the model does not take of the plan is left out: the request may
--- name another model than the plan.
+-- A frame or an image that the request names replaces those of the plan. What the model does not take of the plan is left out, and with another
+-- model than the plan's all that was chosen for that.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -99,11 +100,12 @@ begin
   perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
     and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
     format('The plan of this shot names the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
-  wanted.model := coalesce(wanted.model, planned ->> 'model');
-  planned := planned - 'model'::text - array(
+  planned := planned - array(
     select k.name from keyframe_private.known_controls() k
-    where (k.kind = 'choice' or k.name = 'negativePrompt')
-      and not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name));
+    where (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '')
+      or not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)));
+  wanted.model := coalesce(wanted.model, planned ->> 'model');
+  planned := planned - 'model'::text;
   if wanted.input ?| array['referenceImagePath', 'referenceImagePaths'] or not chosen.controls ? 'referenceImages' then
     planned := planned - 'referenceImagePaths'::text;
   end if;

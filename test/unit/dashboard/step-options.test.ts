@@ -54,9 +54,10 @@ test("a control that this page does not know → shown under its own name, and s
   expect(choicesOf(made, chosen, given())).toEqual({ cameraMove: "pan" });
 });
 
-test("values that the model does not take, from another model → not sent", () => {
+test("values that the model does not take, from another model → null, so that the plan's do not count either", () => {
   const made = model({ resolution: RESOLUTION });
-  expect(choicesOf(made, options({ values: { resolution: "4k", seed: 11, audio: true } }), given())).toEqual({});
+  const values = { resolution: "4k", seed: 11, audio: true };
+  expect(choicesOf(made, options({ values }), given())).toEqual({ resolution: null, seed: null, audio: null });
 });
 
 test("a number beyond what the model takes → sent: the service says what it takes", () => {
@@ -105,9 +106,10 @@ describe("choices that depend on each other", () => {
   });
   const chosen = options({ values: { resolution: "720p", durationSeconds: 10 } });
 
-  test("a last frame forces a value, and that one another → both shown, neither sent", () => {
+  test("a last frame forces a value, and that one another → both shown, neither chosen", () => {
     expect(forcedValues(made, chosen, ["lastFrame"])).toEqual({ resolution: "1080p", durationSeconds: 6 });
-    expect(choicesOf(made, chosen, given({ hasLastFrame: true }))).toEqual({});
+    const sent = { resolution: null, durationSeconds: null };
+    expect(choicesOf(made, chosen, given({ hasLastFrame: true }))).toEqual(sent);
   });
 
   test("without the last frame → the choices, and the frame is refused in the start", () => {
@@ -157,6 +159,7 @@ describe("a video without a first frame", () => {
     expect([maxReferences(either, options(), asked), maxReferences(either, without, asked)]).toEqual([0, 3]);
     expect(choicesOf(either, without, asked)).toEqual({
       ...{ firstFramePredictionId: null, lastFramePredictionId: null, referenceImagePaths: references },
+      durationSeconds: null,
     });
     expect(usedImages(either, without, asked)).toEqual(["referenceImages"]);
     expect(settingWords(either, without, usedImages(either, without, asked))).toEqual(["Model", "8 s"]);
@@ -205,7 +208,7 @@ test("the elements of a take that is repeated → sent as they were; without the
   expect(choicesOf(model({}), repeated, given())).toMatchObject({ elements, prompt: repeated.prompt });
   const without = { elements: null, prompt: "Anna waits", references: ["projects/own.png"] };
   expect(withoutElements(repeated)).toEqual(without);
-  expect(choicesOf(model({}), options(without), given())).toEqual({ prompt: "Anna waits" });
+  expect(choicesOf(model({}), options(without), given())).toEqual({ prompt: "Anna waits", referenceImagePaths: [] });
 });
 
 test("inputs of which the present model takes less → the rest is set, and what is left out is named", () => {
