@@ -523,9 +523,9 @@ export type Operations = {
       filmId?: string | null | undefined;
       /** Null: those of its film. */
       elementIds?: string[] | null | undefined;
-      /** An omitted step stays as it is. */
-      /** An omitted step stays as it is; null: no plan. */
+      /** A step is replaced as a whole. An omitted step stays as it is; null: no plan. */
       plan?: { [S in Step]?: PlanOfStep[S] | null | undefined } | undefined;
+      /** An omitted step stays as it is. */
       selected?: { [S in Step]?: string | null | undefined } | undefined;
     };
     answer: Project;

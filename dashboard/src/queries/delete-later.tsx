@@ -33,7 +33,7 @@ export function withHidden(all: string[], shown: string[]): string[] {
   return [...whole, ...waiting];
 }
 
-/** What undoes those that can be undone, the latest last. */
+/** The functions that undo, the newest last. */
 let undos: (() => void)[] = [];
 
 const isEdited = (target: EventTarget | null) => target instanceof HTMLElement && target.matches("input, textarea");

@@ -76,7 +76,7 @@ export function Outdated({ project, prediction: { input, outdated, changedElemen
   ];
   return (
     <Text size="sm" mt={6}>
-      Outdated. {outdatedWords(project, frames, changedElements)}
+      Outdated. {outdatedWords(project, frames, changedElements, input.continuesPreviousShot === true)}
     </Text>
   );
 }

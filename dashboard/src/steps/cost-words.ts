@@ -17,7 +17,7 @@ type Limits = Pick<Estimate, "withinBudget" | "availableMicros" | "atMostMicros"
 export const exceedsBalance = ({ balance, atMostMicros }: Pick<Estimate, "balance" | "atMostMicros">): boolean =>
   balance !== null && (atMostMicros ?? 0) > balance.availableMicros;
 
-/** Whether the user's own budget is. */
+/** Whether the user's own budget would refuse a start. */
 const exceedsBudget = ({
   availableMicros,
   atMostMicros,

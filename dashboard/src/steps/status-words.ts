@@ -73,6 +73,7 @@ export function outdatedWords(
   { projectId, takes }: Pick<Shot, "projectId" | "takes">,
   frames: FrameOfTake[],
   elements: ShotPrediction["changedElements"],
+  continues: boolean,
 ): string {
   const shown = Object.values(takes).map((take) => take?.predictionId);
   const reasons = frames.flatMap(({ name, frame }) => {
@@ -82,7 +83,10 @@ export function outdatedWords(
   });
   for (const { name, changed } of elements)
     reasons.push(changed.includes("deleted") ? `${name} was deleted.` : `${name} has changed since.`);
-  return reasons.join(" ") || "Made with a frame that is not the selected one.";
+  const other = continues
+    ? "It continues an earlier video of the shot before."
+    : "Made with a frame that is not the selected one.";
+  return reasons.join(" ") || other;
 }
 
 /** Errors whose message already says what to do. */

@@ -14,7 +14,7 @@ import { listTools } from "./list-tools.ts";
 import { createPictureSpaces, type PictureSpace } from "./picture-space.ts";
 import { createReadPictures } from "./pictures.ts";
 
-/** A call has at most a prompt and a negative prompt; the API takes 64 kB. */
+/** A call is the body of an operation, and the API takes 64 kB. */
 const BODY = { maxBytes: 128 * 1024, maxMs: 30_000 };
 const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
 

@@ -10,7 +10,7 @@ const NOT_TOLD = ["examples", "pattern", "minLength", "minItems", "minProperties
 const ANY_INTEGER: unknown[] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 const isNull = (schema: unknown) => Object(schema).type === "null";
 
-/** One schema within another, shorter. Most fields take null for absent: it is told where it means something else. */
+/** One schema within another, shorter. It drops `null` from a type unless the description gives it a meaning. */
 function shortenSchema(schema: unknown): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;
   const isTold = ([word, value]: [string, unknown]) => !NOT_TOLD.includes(word) && !ANY_INTEGER.includes(value);

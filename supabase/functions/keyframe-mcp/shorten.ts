@@ -6,8 +6,8 @@ import type { Project } from "../../../shared/contract/projects.ts";
 import { dollars } from "./results.ts";
 import { orNull, type Short, shortModels } from "./shorten-models.ts";
 
-// What an agent needs of an answer: it has a limit for each. Nothing that is null or empty, one prediction alone in full, and signed
-// URLs only there.
+// What an agent needs of an answer: clients cut long ones. Empty fields are left out, and only a single prediction is complete and has signed
+// URLs.
 
 type Args = Record<string, unknown>;
 

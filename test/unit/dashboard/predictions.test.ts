@@ -140,7 +140,11 @@ describe("why a take is outdated", () => {
       { name: "first frame", frame: first },
       { name: "last frame", frame: other },
     ];
-    expect(outdatedWords(project, frames, changed)).toBe(words);
+    expect(outdatedWords(project, frames, changed, false)).toBe(words);
+  });
+
+  test("the shot before shows another video → said", () => {
+    expect(outdatedWords(project, [], [], true)).toBe("It continues an earlier video of the shot before.");
   });
 });
 
