@@ -22,16 +22,18 @@ async function chainOfTwo() {
 /** The buttons of a page that stand out. */
 const primaries = (page: Page) => page.locator("main button[data-variant=filled]").allTextContents();
 
-test("a shot without a frame of its own → shows the one from the shot before, and its main action is the video", async () => {
-  const { person, boat, sea, make } = await chainOfTwo();
-  const first = await make("first-frame", boat);
+test("a shot whose video begins on the last frame of the shot before → its main action is the video, and the film shows it", async () => {
+  const { person, filmId, boat, sea, make } = await chainOfTwo();
+  await make("first-frame", boat);
   const last = await make("last-frame", boat);
+  await person.keyframe.changeProject(sea.projectId, {
+    plan: { video: { firstFramePredictionId: last.predictionId } },
+  });
   const { page } = await visit({ session: person.session });
+  await page.goto(`/#/films/${filmId}`);
+  await untilShows(page.getByRole("img", { name: "First frame of Open sea" }), last);
   await page.goto(`/#/projects/${sea.projectId}`);
-  const card = stepCard(page, "First frame");
-  await untilShows(card.getByRole("img", { name: "Last frame of the shot before" }), last);
-  await card.getByText("From the shot before").first().waitFor();
-  expect(await card.getByText("Nothing yet").count()).toBe(0);
+  await untilShows(stepCard(page, "Video").getByRole("img", { name: "Chosen first frame" }), last);
   expect(await primaries(page)).toEqual(["Generate"]);
   expect(await stepCard(page, "Video").locator("button[data-variant=filled]").count()).toBe(1);
   await expectGoodLooks(page);
@@ -39,14 +41,6 @@ test("a shot without a frame of its own → shows the one from the shot before, 
   await stepCard(page, "Video").getByText("Done").waitFor();
   const { takes } = await person.keyframe.readProject(sea.projectId);
   expect(takes.video?.input.firstFramePredictionId).toBe(last.predictionId);
-  await card.getByText("From the shot before").first().waitFor();
-  await card.getByRole("button", { name: "Generate its own" }).click();
-  await card.getByText("Done").waitFor();
-  expect(await card.getByText("From the shot before").count()).toBe(0);
-
-  await page.goto(`/#/projects/${boat.projectId}`);
-  await untilShows(card.getByRole("img").first(), first);
-  expect(await primaries(page)).toEqual(["Generate"]); // of the video: both frames are there
 });
 
 test("a film whose frames were made again → each row shows what its video was made from, and a join that no longer fits", async () => {

@@ -210,7 +210,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   expect(await shot.getByLabel("Title").inputValue()).toBe("");
   await fillShot("Open sea");
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
-  await stepCard(page, "Video").getByAltText("Last frame of the shot before").waitFor();
+  await stepCard(page, "Video").getByAltText("Chosen first frame").waitFor();
   await runStep(page, "Video");
 
   const [film] = (await keyframe.films.list()).films;

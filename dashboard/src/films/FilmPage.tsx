@@ -208,13 +208,20 @@ type ShotRowProps = {
   style: CSSProperties;
 };
 
+/** The frame or image on which the video of a shot would begin. */
+function beginningOf({ plan: { video = {} }, takes }: Shot, before: Shot | undefined): string | null {
+  if (video.continuesPreviousShot && before) return before.takes.video?.endImagePath ?? null;
+  if (video.firstFrameImagePath != null) return video.firstFrameImagePath;
+  if (video.firstFramePredictionId !== undefined) return video.firstFramePredictionId;
+  return takes["first-frame"]?.predictionId ?? null;
+}
+
 function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: ShotRowProps) {
   const { projectId, title, predictions, takes } = shot;
   const { video } = takes;
   const known = { projectId, takes, ...(before && { predictions: before.takes }) };
   // Of a video, those that it was made from; of a shot without one, those that it would be made from.
-  const nextFirst = takes["first-frame"] ?? before?.takes["last-frame"];
-  const first = video === null ? nextFirst?.predictionId : frameOf(video.input, "firstFrame");
+  const first = video === null ? beginningOf(shot, before) : frameOf(video.input, "firstFrame");
   const last = endOf(shot);
   const start = usePrediction(known, video === null || first == null || isUpload(first) ? null : first);
   const isChained = start != null && start.projectId !== projectId;

@@ -10,9 +10,6 @@ import { dollars } from "../ui/money.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
-/** Whether its video starts on the last frame of the shot before, so that it needs no first frame of its own. */
-const isChained = (before: Shot | undefined) => before !== undefined && before.takes["last-frame"] !== null;
-
 /** Whether the plan of a shot lets its video begin elsewhere. */
 const beginsElsewhere = ({ plan: { video = {} } }: Shot, at: number) =>
   (video.continuesPreviousShot === true && at > 0) ||
@@ -30,7 +27,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const lacksFrame = shots.some((shot, at) => {
     const { takes, predictions } = shot;
     const isMissing = !takes["first-frame"] && !takes.video && !isRunning(predictions["first-frame"]);
-    return isMissing && !beginsElsewhere(shot, at) && !isChained(shots[at - 1]);
+    return isMissing && !beginsElsewhere(shot, at);
   });
   const [chosen, setChosen] = useState<Step | null>(null);
   const step = chosen ?? (lacksFrame ? "first-frame" : "video");
@@ -55,18 +52,15 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   const listed = ofFilm?.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
     const continues = step === "video" && at > 0 && shots[at]?.plan.video?.continuesPreviousShot === true;
-    const chain = isChained(shots[at - 1]) ? `It starts where shot ${at} ends.` : null;
-    const needless = shots[at]?.takes.video ? "It has a video." : chain;
-    const isOff = step === "first-frame" && needless !== null;
+    const isOff = step === "first-frame" && shots[at]?.takes.video != null;
     const isOn = one.error === null && isOff === changed.includes(one.projectId);
-    // A film's step starts each video on the shot's own frame.
-    const notReady = chain === null ? "It has no first frame yet." : `${chain} Generate it on the page of the shot.`;
-    const refusal = one.error?.code === "frame_not_ready" && !continues ? notReady : one.error?.message;
+    const isEarly = one.error?.code === "frame_not_ready" && !continues;
+    const refusal = isEarly ? "It has no first frame yet." : one.error?.message;
     const isAgain = shots[at]?.takes[step] != null && !continues;
     const note =
       refusal ??
       (isAgain ? "Its take is outdated." : null) ??
-      (continues ? `It begins where shot ${at} ends, once that is made.` : isOff ? needless : null);
+      (continues ? `It begins where shot ${at} ends, once that is made.` : isOff ? "It has a video." : null);
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];

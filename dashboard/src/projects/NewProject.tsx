@@ -41,6 +41,9 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
   const hasEnd = video?.output != null && !isPicture(video.output.contentType);
   const [chosen, setStart] = useState<string | null>(null);
   const start = chosen ?? (hasEnd ? CONTINUES : OWN_FRAME);
+  const lastFrame = before?.takes["last-frame"] ?? null;
+  const ownBeginning = lastFrame && { firstFramePredictionId: lastFrame.predictionId };
+  const beginning = start === CONTINUES ? "end" : ownBeginning;
   const create = useOnce(
     (keyframe, asked: Asked, once) => createShot(keyframe, asked, before, once),
     (project) => {
@@ -84,7 +87,7 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
         const [refused] = Object.entries(problems).find(([, problem]) => problem !== null) ?? [];
         const ofShot = {
           ...(filmId && { filmId }),
-          ...(before && { aspectRatio: before.aspectRatio, plan: planOfNextShot(before.plan, start === CONTINUES) }),
+          ...(before && { aspectRatio: before.aspectRatio, plan: planOfNextShot(before.plan, beginning) }),
         };
         if (refused === undefined) create.mutate({ ...texts, ...ofShot });
         else form.querySelector<HTMLElement>(`[name=${refused}]`)?.focus();
@@ -99,9 +102,7 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
             <Radio value={CONTINUES} label="Where the video of the shot before ends" />
             <Radio
               value={OWN_FRAME}
-              label={
-                before.takes["last-frame"] ? "At the last frame of the shot before" : "At a first frame of its own"
-              }
+              label={lastFrame ? "At the last frame of the shot before" : "At a first frame of its own"}
             />
           </Stack>
         </Radio.Group>

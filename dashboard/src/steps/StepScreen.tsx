@@ -15,18 +15,16 @@ type Props = {
   isSelected?: boolean;
   prompt: string;
   poster?: string | undefined;
-  /** It is the frame of the shot before, in place of one that the step does not have. */
-  isStandIn?: boolean;
   /** For a video only its first picture. */
   isStill?: boolean;
 };
 
 /** The step's take in a box of fixed size, with the progress of the next one. */
 export function StepScreen({ step, latest, shown, isSelected = false, prompt, poster, ...props }: Props) {
-  const { isStandIn = false, isStill = false } = props;
+  const { isStill = false } = props;
   const output = shown?.output ?? null;
   const running = isRunning(latest) ? latest : null;
-  const alt = isStandIn ? FRAME_BEFORE : `${STEP_NAME[step]}: ${prompt}`;
+  const alt = `${STEP_NAME[step]}: ${prompt}`;
   const Icon = step === "video" ? IconMovie : IconPhoto;
   return (
     <div className={classes.screen}>
@@ -40,11 +38,8 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
       {output !== null && (
         <div className={classes.chips}>
           {isSelected && <span>Used {USE[step]}</span>}
-          {isStandIn && <span>From the shot before</span>}
           {running !== null && <span>Next: {statusWords(running)}</span>}
-          {running === null && !isSelected && !isStandIn && isEarlier(latest, shown) && (
-            <span>Earlier {nounOf(step)}</span>
-          )}
+          {running === null && !isSelected && isEarlier(latest, shown) && <span>Earlier {nounOf(step)}</span>}
         </div>
       )}
       {running !== null && (
@@ -57,8 +52,6 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
     </div>
   );
 }
-
-export const FRAME_BEFORE = "Last frame of the shot before";
 
 function emptyWords(latest: Prediction | null, shown: ShotPrediction | null): string {
   if (latest === null) return "Nothing yet";

@@ -98,14 +98,18 @@ export function plannedOptions(
   };
 }
 
-/** What the next shot takes over: neither the prompts nor the frames. `continues`: its video begins where this one ends. */
-export function planOfNextShot(plan: ShotPlan, continues: boolean): ShotPlan {
+/** Where the video of the next shot begins: where this one's ends, or at this frame; null: at a first frame of its own. */
+export type Beginning = "end" | { firstFramePredictionId: string } | null;
+
+/** What the next shot takes over: neither the prompts nor the frames. */
+export function planOfNextShot(plan: ShotPlan, beginning: Beginning): ShotPlan {
   const kept = Object.entries(plan).map(([step, planned]) => {
     const options = { ...plannedOptions(planned), prompt: "", firstFrame: null, lastFrame: null, continues: false };
     return [step, planOf(options)];
   });
   const next: ShotPlan = Object.fromEntries(kept);
-  return continues ? { ...next, video: { ...next.video, continuesPreviousShot: true } } : next;
+  if (beginning === null) return next;
+  return { ...next, video: { ...next.video, ...(beginning === "end" ? { continuesPreviousShot: true } : beginning) } };
 }
 
 export type FrameRole = "firstFrame" | "lastFrame";

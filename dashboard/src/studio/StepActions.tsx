@@ -22,8 +22,6 @@ type Props = {
   step: Step;
   /** Whether it is the next action on this page. */
   isNext: boolean;
-  /** Whether it replaces a frame of another shot. */
-  isOwn: boolean;
   /** What would be started. */
   choices: Choices;
   latest: Prediction | null;
@@ -59,7 +57,7 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
     notYet ??
     (starting.error === null ? (refusal ?? (estimate && overBudgetWords(estimate, takesOf(Number(takes))))) : null);
   const Icon = latest === null ? IconPlayerPlay : IconReload;
-  const again = latest === null ? (props.isOwn ? "Generate its own" : "Generate") : "Generate again";
+  const again = latest === null ? "Generate" : "Generate again";
   const words = props.isUnsaved ? "Save and generate" : again;
   const name = STEP_NAME[step].toLowerCase();
   const ofEstimate = isOld ? { c: "dimmed", td: "line-through", "data-old": true } : {};

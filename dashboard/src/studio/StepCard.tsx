@@ -1,7 +1,7 @@
 import { ActionIcon, Alert, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
 import { useDidUpdate } from "@mantine/hooks";
 import { type ReactNode, useEffect, useRef } from "react";
-import type { Model, Prediction, ProjectWithPredictions, ShotPrediction, Step } from "../../../client/index.ts";
+import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { knownOf, usedIn } from "../projects/mentions.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { type Icon, IconAlertTriangle, IconDownload, IconMaximize, IconRestore } from "../ui/icons.tsx";
@@ -14,7 +14,7 @@ import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.ts
 import { StepScreen } from "../steps/StepScreen.tsx";
 import { StepSettings } from "./StepSettings.tsx";
 import { Takes } from "./Takes.tsx";
-import { choicesOf, modelOf, type StepOptions, takesFirstFrame } from "../steps/step-options.ts";
+import { choicesOf, modelOf, type StepOptions } from "../steps/step-options.ts";
 import classes from "./strip.module.css";
 import { useDownload } from "../steps/use-download.ts";
 import type { Take } from "../queries/use-predictions.ts";
@@ -35,8 +35,6 @@ type Props = {
   poster?: string | undefined;
   notYet?: string | null;
   isNext: boolean;
-  /** The frame of another shot that it starts on or looks like, or that stands for its first frame. */
-  startsOn: ShotPrediction | null;
   /** For this step only. */
   children?: ReactNode;
   /** The one that a phone shows after a reload. */
@@ -48,7 +46,7 @@ type Props = {
   onReuse: (prediction: Prediction) => void;
 };
 
-export function StepCard({ project, step, take, texts, models, options, startsOn, ...props }: Props) {
+export function StepCard({ project, step, take, texts, models, options, ...props }: Props) {
   const { projectId, title, predictions, referenceImagePath } = project;
   const isVideo = step === "video";
   const latest = predictions[step];
@@ -65,7 +63,6 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
     hasFirstFrame: project.takes["first-frame"] !== null || options.firstFrame !== null,
     hasLastFrame: isVideo && (project.takes["last-frame"] !== null || options.lastFrame !== null),
   };
-  const standIn = step === "first-frame" ? startsOn : null;
   const prompt = options.prompt.trim() === "" ? texts.texts.textPrompt : options.prompt;
   useDidUpdate(() => void starting.forgive(), [prompt]);
   const cast = useCast(project);
@@ -87,11 +84,10 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
         <StepScreen
           step={step}
           latest={latest}
-          shown={standIn ?? shown}
+          shown={shown}
           isSelected={take.isSelected}
           prompt={shown?.input.prompt ?? ""}
           poster={props.poster}
-          isStandIn={standIn !== null}
         />
       </div>
       <Stack gap="xs" className={classes.body}>
@@ -101,25 +97,13 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           </Title>
           <StepTools step={step} shown={shown} title={title} {...props} />
         </Group>
-        {standIn !== null && latest === null ? (
-          <Text size="sm" mih={22}>
-            The video starts on this frame.
-          </Text>
-        ) : (
-          <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
-        )}
+        <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
         <StepActions
           project={project}
           step={step}
-          choices={{
-            ...choicesOf(model, options, given),
-            ...(startsOn === null || standIn !== null || options.firstFrame !== null || !takesFirstFrame(model, options)
-              ? {}
-              : { firstFramePredictionId: startsOn.predictionId }),
-          }}
+          choices={choicesOf(model, options, given)}
           latest={latest}
           isNext={props.isNext}
-          isOwn={standIn !== null}
           notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}

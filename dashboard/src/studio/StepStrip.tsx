@@ -2,7 +2,7 @@ import { useMediaQuery } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
-import type { Prediction, ProjectWithPredictions, Shot, ShotPrediction, Step } from "../../../client/index.ts";
+import type { Prediction, ProjectWithPredictions, Shot, Step } from "../../../client/index.ts";
 import { useShotBefore } from "../queries/film-queries.ts";
 import { selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
@@ -10,7 +10,6 @@ import { useServices } from "../services.ts";
 import { useReferenceAddress, useStoreEnds } from "../queries/reference-image.ts";
 import type { Look } from "./AboutTake.tsx";
 import { Sources } from "../steps/Sources.tsx";
-import { FRAME_BEFORE } from "../steps/StepScreen.tsx";
 import { StepCard } from "./StepCard.tsx";
 import {
   type FrameRole,
@@ -42,9 +41,6 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   };
   const { "first-frame": first, video, "last-frame": last } = takes;
   const shotBefore = useShotBefore(project);
-  const before = shotBefore === null ? null : shotBefore?.takes["last-frame"];
-  // A shot without a first frame of its own starts on the last frame of the one before.
-  const startsOn = first.isNone ? (before ?? null) : null;
   const posterFrame = usePrediction(project, video.prediction?.input.firstFramePredictionId ?? null);
   const posterImage = useReferenceAddress(video.prediction?.input.firstFrameImagePath ?? null);
   const services = useServices();
@@ -69,7 +65,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   const forVideo = { ...planned, continues: planned.continues && !isFirstShot }; // else it begins at its own frame
   useStoreEnds(forVideo.continues && shotBefore ? [shotBefore] : []);
   const startsAtFirst = takesFirstFrame(modelOf(models.video, forVideo), forVideo);
-  const next = nextStep(project, startsAtFirst && !forVideo.continues && forVideo.firstFrame === null, before);
+  const next = nextStep(project, startsAtFirst && !forVideo.continues && forVideo.firstFrame === null);
   const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });
   const card = (step: Step) => ({
     project,
@@ -80,8 +76,6 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     models: models[step],
     options: step === "video" ? forVideo : plan.optionsOf(step),
     onOptions: (changed: Partial<StepOptions>) => plan.set(step, changed),
-    // The first frame is not replaced by it when the video starts on an image of its own.
-    startsOn: forVideo.continues || (step === "first-frame" && forVideo.firstFrame !== null) ? null : startsOn,
     isNext: step === next,
     isLookedAt: !isWide && address.get("step") === step,
     onLook: () => address.get("step") !== step && look({ step }),
@@ -140,9 +134,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   const endsAtLast = takesLastFrame(modelOf(models.video, forVideo), forVideo);
   const firstSource = forVideo.continues
     ? { alt: END_BEFORE, frame: shotBefore?.takes.video?.endImagePath ?? null }
-    : forVideo.firstFrame === null && startsOn !== null
-      ? { alt: FRAME_BEFORE, frame: startsOn.predictionId }
-      : sourceOf("first frame", forVideo.firstFrame, first);
+    : sourceOf("first frame", forVideo.firstFrame, first);
   const lastSource = sourceOf("last frame", forVideo.lastFrame, last);
   const nextFrom = endsAtLast ? [firstSource, lastSource] : [firstSource];
   const shownInput = video.prediction?.input;
@@ -161,8 +153,8 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
               notYet={
                 forVideo.continues
                   ? whyNotContinued(shotBefore)
-                  : startsAtFirst && forVideo.firstFrame === null && startsOn === null
-                    ? whyNotYet(project.predictions["first-frame"], first, before)
+                  : startsAtFirst && forVideo.firstFrame === null
+                    ? whyNotYet(project.predictions["first-frame"], first)
                     : null
               }
             >
@@ -214,15 +206,9 @@ function reusedWords(noun: string, named: string[], leftOut: string[]): string {
     : "The inputs are set. Generate when you are ready.";
 }
 
-/** The one action that stands out. Null when all is made, and until the shot before is read: its frame may be the first. */
-function nextStep(
-  { takes }: ProjectWithPredictions,
-  needsFrame: boolean,
-  before: ShotPrediction | null | undefined,
-): Step | null {
-  const isChained = takes["first-frame"] === null && needsFrame;
-  if (isChained && before === undefined) return null;
-  if (isChained && before === null) return "first-frame";
+/** The one action that stands out. Null when all is made. */
+function nextStep({ takes }: ProjectWithPredictions, needsFrame: boolean): Step | null {
+  if (takes["first-frame"] === null && needsFrame) return "first-frame";
   return takes.video === null || takes.video.outdated ? "video" : null;
 }
 
@@ -237,13 +223,8 @@ function whyNotContinued(before: Shot | null | undefined): string | null {
     : null;
 }
 
-/** Why the video cannot start yet; empty until the shot before is read. Null when it can or when unknown: then the service decides. */
-function whyNotYet(
-  firstFrame: Prediction | null,
-  { isNone }: Take,
-  before: ShotPrediction | null | undefined,
-): string | null {
+/** Why the video cannot start yet. Null when it can or when unknown: then the service decides. */
+function whyNotYet(firstFrame: Prediction | null, { isNone }: Take): string | null {
   if (!isNone) return null;
-  if (before === undefined) return "";
   return isRunning(firstFrame) ? "Waiting for the first frame." : "Generate the first frame first.";
 }

@@ -273,8 +273,10 @@ test("the next shot → has the settings of the one before without its prompts a
   const plan = {
     video: { firstFrameImagePath: "projects/a.png", model: "maker/model", prompt: "At night", durationSeconds: 5 },
   };
-  expect(planOfNextShot(plan, false)).toEqual({ video: { model: "maker/model", durationSeconds: 5 } });
-  expect(planOfNextShot(plan, true)).toEqual({
+  expect(planOfNextShot(plan, null)).toEqual({ video: { model: "maker/model", durationSeconds: 5 } });
+  expect(planOfNextShot(plan, "end")).toEqual({
     video: { model: "maker/model", durationSeconds: 5, continuesPreviousShot: true },
   });
+  const frame = { firstFramePredictionId: crypto.randomUUID() };
+  expect(planOfNextShot(plan, frame).video).toEqual({ model: "maker/model", durationSeconds: 5, ...frame });
 });
