@@ -3680,9 +3680,10 @@ begin
         perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
           'It has waited a day for the shot before. Generate its video, store the picture on which that ends, and run this step again.', true);
       else
-        -- Another take of the shot before may be there, or on its way.
+        -- Another take of the same time may be there, or on its way. An older one is what was to be replaced.
         select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
-        where p.id = (waiting.video).project_id and p.owner_id = owner;
+        where p.id = (waiting.video).project_id and p.owner_id = owner
+          and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
         if found then
           update keyframe.predictions p
           set waits_for = other.id, input = p.input || jsonb_build_object('continuesPredictionId', other.id), updated_at = now()

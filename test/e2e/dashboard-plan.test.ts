@@ -71,3 +71,21 @@ test("three shots, each continues the one before → one press makes the film fo
     { continuesPredictionId: two?.predictionId, firstFrameImagePath: two?.endImagePath },
   ]);
 });
+
+test("somebody makes a shot dearer while the price of a film is shown → nothing is started at another price", async () => {
+  const { session, keyframe, filmId, first } = await filmOfThree();
+  const { page } = await visit({ session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByRole("button", { name: "Generate what is missing" }).click();
+  const form = page.getByRole("dialog", { name: "Generate what is missing" });
+  await form.getByText("Video", { exact: true }).click();
+  await form.getByText(/^About \$/).waitFor();
+  const { shots } = await keyframe.films.estimate(filmId, "video");
+  const dearer = { video: { durationSeconds: 10 } };
+  await keyframe.changeProject(first, { plan: dearer });
+  await form.getByRole("button", { name: "Generate 1 video" }).click();
+  await form.getByText("The price has changed since it was shown. Close this window and open it again.").waitFor();
+  await expectGoodLooks(page);
+  expect(shots[0]?.atMostMicros).not.toBe((await keyframe.films.estimate(filmId, "video")).shots[0]?.atMostMicros);
+  expect((await keyframe.readProject(first)).predictions.video).toBeNull();
+});

@@ -84,7 +84,7 @@ test("the next shot from the real last frame of a video of a text → its video 
   await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "Generate what is missing" }).click();
   const missing = page.getByRole("dialog", { name: "Generate what is missing" });
-  await missing.getByText("It begins where shot 1 ends, once that is made.").waitFor();
+  await missing.getByText("It begins where shot 1 ends.").waitFor();
   await missing.getByText("First frame", { exact: true }).click();
   await missing.getByText("Each shot has a first frame, needs none, or it is being made.").waitFor();
   await page.keyboard.press("Escape");

@@ -1,7 +1,7 @@
 import { Checkbox, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { FilmWithShots, Shot, Step } from "../../../client/index.ts";
+import type { FilmWithShots, KeyframeClient, Prediction, Shot, Step } from "../../../client/index.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
@@ -24,10 +24,11 @@ const sumOf = (micros: (number | null)[]) =>
 export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
   const { filmId, shots, updatedAt } = film;
   const keyframe = useKeyframe();
+  // Outdated ones too: a video that is made from one would be called current.
   const lacksFrame = shots.some((shot, at) => {
     const { takes, predictions } = shot;
     const isMissing = !takes["first-frame"] && !takes.video && !isRunning(predictions["first-frame"]);
-    return isMissing && !beginsElsewhere(shot, at);
+    return (isMissing || takes["first-frame"]?.outdated) && !beginsElsewhere(shot, at);
   });
   const [chosen, setChosen] = useState<Step | null>(null);
   const step = chosen ?? (lacksFrame ? "first-frame" : "video");
@@ -37,35 +38,32 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   /** Shots whose box was changed. */
   const [changed, setChanged] = useState<string[]>([]);
   const { data, error } = useQuery({
-    queryKey: ["film estimate", filmId, step, updatedAt, outdated],
+    queryKey: ["film estimate", filmId, step, updatedAt, outdated, ...shots.map((shot) => shot.updatedAt)],
     queryFn: ({ signal }) => keyframe.films.estimate(filmId, step, { outdated }, { signal }),
     enabled: isOpen,
     retry: false,
   });
-  const starting = useOnce(
-    (client, { step: asked, ...body }: { step: Step; projectIds: string[]; outdated: boolean }, once) =>
-      client.films.generate(filmId, asked, body, once),
-    undefined,
-    ["start film", filmId],
-  );
+  const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
   const ofFilm = data?.shots.filter(({ projectId }) => film.projectIds.includes(projectId)); // none that is about to be deleted
   const listed = ofFilm?.map((one) => {
     const at = film.projectIds.indexOf(one.projectId);
     const continues = step === "video" && at > 0 && shots[at]?.plan.video?.continuesPreviousShot === true;
-    const isOff = step === "first-frame" && shots[at]?.takes.video != null;
+    const take = shots[at]?.takes[step] ?? null;
+    const isOff = step === "first-frame" && shots[at]?.takes.video != null && !take?.outdated;
     const isOn = one.error === null && isOff === changed.includes(one.projectId);
     const isEarly = one.error?.code === "frame_not_ready" && !continues;
     const refusal = isEarly ? "It has no first frame yet." : one.error?.message;
-    const isAgain = shots[at]?.takes[step] != null && !continues;
-    const note =
-      refusal ??
-      (isAgain ? "Its take is outdated." : null) ??
-      (continues ? `It begins where shot ${at} ends, once that is made.` : isOff ? "It has a video." : null);
+    const again =
+      take === null ? "" : take.outdated ? "Its take is outdated. " : `It is made again, as shot ${at} is. `;
+    const isAwaited = ofFilm.some(({ projectId }) => projectId === film.projectIds[at - 1]);
+    const beginning = continues ? `It begins where shot ${at} ends${isAwaited ? ", once that is made" : ""}.` : "";
+    const note = refusal ?? (isOff ? "It has a video." : `${again}${beginning}`.trim() || null);
     return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
   });
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
   const sum = sumOf(wanted.map(({ estimateMicros }) => estimateMicros));
-  const limits = data && ofPart(data, sumOf(wanted.map(({ atMostMicros }) => atMostMicros)));
+  const most = sumOf(wanted.map(({ atMostMicros }) => atMostMicros));
+  const limits = data && ofPart(data, most);
   const start = { what: countWords(step, wanted.length), fewer: wanted.length > 1 ? "fewer shots" : undefined };
   const overBudget = limits && wanted.length > 0 ? overBudgetWords(limits, start) : null;
   const close = () => {
@@ -75,7 +73,7 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
   };
   return (
     <FormWindow
-      title="Generate what is missing"
+      title={`Generate what is ${shots.every(({ takes }) => takes.video !== null) ? "outdated" : "missing"}`}
       submit={wanted.length === 0 ? "Generate" : `Generate ${countWords(step, wanted.length)}`}
       failed="Could not start"
       isOpen={isOpen}
@@ -85,12 +83,16 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
       done={
         starting.data && (
           <Text role="status">
-            {countWords(starting.variables.step, starting.data.predictions.length)} started. This page shows how far
-            each is.
+            {starting.data.length === 0
+              ? "They are being made already."
+              : `${countWords(starting.variables.step, starting.data.length)} started. This page shows how far each is.`}
           </Text>
         )
       }
-      onSubmit={() => starting.mutate({ step, projectIds: wanted.map(({ projectId }) => projectId), outdated })}
+      onSubmit={() => {
+        const body = { projectIds: wanted.map(({ projectId }) => projectId), outdated };
+        starting.mutate({ filmId, step, body, atMostMicros: most });
+      }}
     >
       <SegmentedControl
         aria-label="Step"
@@ -134,4 +136,26 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
       )}
     </FormWindow>
   );
+}
+
+type Start = {
+  filmId: string;
+  step: Step;
+  body: { projectIds: string[]; outdated: boolean };
+  atMostMicros: number | null;
+};
+
+/** Starts at the price that was shown, or not at all: somebody may have changed how a shot is made. */
+async function startAtPrice(
+  keyframe: KeyframeClient,
+  { filmId, step, body, atMostMicros }: Start,
+  once: { idempotencyKey: string },
+): Promise<Prediction[]> {
+  if (atMostMicros === null) return (await keyframe.films.generate(filmId, step, body, once)).predictions;
+  const priced = await keyframe.films.estimate(filmId, step, body, { quote: true });
+  if (priced.shots.length === 0) return [];
+  if (priced.quoteId === null || priced.atMostMicros !== atMostMicros)
+    throw new Error("The price has changed since it was shown. Close this window and open it again.");
+  const { predictions = [] } = await keyframe.startQuote({ quoteId: priced.quoteId, atMostMicros });
+  return predictions;
 }

@@ -57,11 +57,14 @@ export function useChangeProject(projectId: string, meta: MutationMeta = {}) {
     meta,
     mutationFn: ({ change, unchangedSince }: Change) => keyframe.changeProject(projectId, change, { unchangedSince }),
     // Also while it cannot be read again. A new selection shows with its takes, which only a read brings.
-    onSuccess: (changed) =>
+    onSuccess: async (changed) => {
+      const queryKey = projectKey(projectId);
+      await queries.cancelQueries({ queryKey }); // a read that began before would bring the project as it was
       queries.setQueryData<ProjectWithPredictions>(
-        projectKey(projectId),
+        queryKey,
         (known) => known && { ...known, ...changed, selected: known.selected },
-      ),
+      );
+    },
   });
 }
 

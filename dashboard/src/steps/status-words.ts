@@ -84,7 +84,7 @@ export function outdatedWords(
   for (const { name, changed } of elements)
     reasons.push(changed.includes("deleted") ? `${name} was deleted.` : `${name} has changed since.`);
   const other = continues
-    ? "It continues an earlier video of the shot before."
+    ? "The shot before is another one now, or shows another video."
     : "Made with a frame that is not the selected one.";
   return reasons.join(" ") || other;
 }

@@ -358,6 +358,23 @@ describe("what goes wrong with one that waits", () => {
     expect(await stateOf(next.id)).toEqual(waitsFor(kept.id));
   });
 
+  test("its video is canceled, which was to replace an older one → it fails: the older one is not continued", async () => {
+    const { projects } = await addContinuingFilm(2);
+    const old = await seedPrediction(
+      db.sql,
+      { owner: world.owner, project: projects[0] },
+      {
+        ...{ step: "video", status: "succeeded", columns: { created_at: new Date(Date.now() - 3_600_000) } },
+      },
+    );
+    const canceled = await startVideo(projects[0]);
+    const next = await startVideo(projects[1]);
+    expect([next.waits_for, old.id === canceled.id]).toEqual([canceled.id, false]);
+    await asOwner("cancel_prediction", { project_id: projects[0], prediction_id: canceled.id });
+    await work();
+    expect(await stateOf(next.id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
+  });
+
   test("an administrator stores the picture by SQL → it begins", async () => {
     const { video, one } = await twoThatWait();
     const path = await addReference(db, world.owner);

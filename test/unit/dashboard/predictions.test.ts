@@ -144,7 +144,7 @@ describe("why a take is outdated", () => {
   });
 
   test("the shot before shows another video → said", () => {
-    expect(outdatedWords(project, [], [], true)).toBe("It continues an earlier video of the shot before.");
+    expect(outdatedWords(project, [], [], true)).toBe("The shot before is another one now, or shows another video.");
   });
 });
 
