@@ -15,7 +15,7 @@ export function parseOptions<const Config extends ParseArgsConfig>(
     return parseArgs(config);
   } catch (error) {
     const [said] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
-    throw new Error(`${said}: --help lists what there is.`);
+    throw new Error(`${said}: --help lists the options.`);
   }
 }
 
@@ -57,7 +57,7 @@ const CHECK_PARENT_MS = 500;
  */
 export function stopSignals(): AbortSignal {
   const asked = new AbortController();
-  const stop = () => asked.abort(new Error("It was asked to stop."));
+  const stop = () => asked.abort(new Error("It was stopped by a signal."));
   for (const signal of Deno.build.os === "windows" ? (["SIGINT"] as const) : (["SIGINT", "SIGTERM"] as const)) {
     Deno.addSignalListener(signal, stop);
   }

@@ -35,7 +35,7 @@ export function claimPort(port: number): number {
     throw new Error(`Port ${port} needs administrator rights: choose one above 1023 with --port.`);
   }
   throw new Error(
-    `Port ${port} is busy. Is another stack running? Add -- --port N to the command: another port, or 0 for any.`,
+    `Port ${port} is in use. Is another stack running? Choose another port with -- --port N, or 0 for any free one.`,
   );
 }
 

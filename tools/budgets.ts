@@ -14,7 +14,7 @@ export function readBudgets(given: Given): Budgets {
     const text = given[option];
     if (text === undefined) return undefined;
     const micros = parseDollars(text);
-    if (micros === undefined) throw new Error(`--${option} takes dollars a month, such as 10 or 0.50.`);
+    if (micros === undefined) throw new Error(`--${option} must be dollars a month, such as 10 or 0.50.`);
     return micros;
   };
   return { user: read("user-budget"), service: read("service-budget") };

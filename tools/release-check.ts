@@ -6,12 +6,12 @@ import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 import { readVersion, versionMigration } from "./version-migration.ts";
 
-const HELP = `npm run release:check -- [options]   checks whether this commit can be released as package.json's version
+const HELP = `npm run release:check -- [options]   checks whether this commit can be released as the version in package.json
 
   --tag TAG    in a workflow: the tag that was pushed, instead of the branch main
   --pack DIR   leave the two packages in this folder
 
-  It changes nothing else. Ends with 0 when all of it holds, 1 when something does not. docs/release.md has the whole way.`;
+  It changes nothing else. Exits with 0 when everything holds, 1 when something does not. See docs/release.md.`;
 
 const NOT_CHECKED = `
 Not checked here:
@@ -67,7 +67,7 @@ async function findUncommitted(): Promise<string | false> {
 
 async function findPlace(version: string, tag: string | undefined): Promise<string | false> {
   if (tag === undefined) {
-    if ((await run("git", "branch", "--show-current")) !== "main") return "Releases are made of main: git switch main.";
+    if ((await run("git", "branch", "--show-current")) !== "main") return "Releases are made from main: git switch main.";
     const made = await run("git", "tag", "--list", `v${version}`);
     return made !== "" && `${made} exists already: raise the version in package.json.`;
   }

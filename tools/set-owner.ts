@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseOptions, runMain } from "../command-line/run-main.ts";
 
-const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns the repository into each address of it, in all files
+const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns the repository into every link to it
 
   Again: replaces <owner>, and the name before, which it reads from "repository" in package.json.`;
 

@@ -127,5 +127,5 @@ function refuseOrder(files: string[]): void {
       .join();
   const wrong = files.find((file, at) => at > 0 && order(file) <= order(files[at - 1]));
   if (wrong === undefined) return;
-  throw new Error(`${wrong} is behind a file of its version or of a later one: a version has one file, in order.`);
+  throw new Error(`${wrong} comes after a file of its version or of a later one: each version has one file, in order.`);
 }

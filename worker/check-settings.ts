@@ -128,7 +128,7 @@ function requireVersion({ version, outdated }: Description): void {
     );
   if (outdated === "process")
     throw new WrongSetting(
-      `process_outdated: the database has ${version}, this process is ${SCHEMA_VERSION}. A database serves one version back. Start npm run worker in a checkout of ${version}.`,
+      `process_outdated: the database has ${version}, this process is ${SCHEMA_VERSION}. A database supports one version back. Run npm run worker in a checkout of ${version}.`,
     );
 }
 
@@ -137,29 +137,29 @@ function requireAddress({ address }: Description, ours: string): void {
   if (address === ours) return;
   const theirs = address === null ? "its Vault does not say for which project" : `it works for ${address}`;
   throw new WrongSetting(
-    `SUPABASE_URL is ${ours}, and the database is not that project's: ${theirs}. If it is a copy, or has moved, what waits in it would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
+    `SUPABASE_URL is ${ours}, and the database is not that project's: ${theirs}. If it is a copy, or has moved, work that waits in it would run here too: see "Restore a backup" in docs/upgrade.md, then run in SQL: select keyframe_private.set_address('${ours}')`,
   );
 }
 
 /** By SQLSTATE, on a connection. */
 const REFUSED_BY_POSTGRES = new Map([
   ["28P01", "Postgres refuses its user or password. At Supabase's pooler the user is <login>.<ref>."],
-  ["28000", "Postgres does not let its user log in from here: see the role and pg_hba.conf."],
+  ["28000", "Postgres does not allow its user to log in from here: check the role and pg_hba.conf."],
   ["3D000", "Postgres has no database of this name. At Supabase it is postgres."],
-  ["42501", "Its user may not act as service_role. Run in SQL: grant service_role to <login>."],
+  ["42501", "Its user cannot act as service_role. Run in SQL: grant service_role to <login>."],
   ["22023", "Postgres has no role service_role. This is not a database of Supabase."],
 ]);
 
 /** By SQLSTATE or the system's code. It is waited for. */
 const AWAY = new Map([
-  ["XX000", "Supabase's pooler answers so to a user other than <login>.<ref>."],
+  ["XX000", "Supabase's pooler gives this answer to a user other than <login>.<ref>."],
   [
     "08P01",
-    "The pooler refused. Postgres may be away, or the user, the password or the name of the database is wrong.",
+    "The pooler refused. Postgres may be down, or the user, the password or the database name is wrong.",
   ],
   ["53300", "Postgres has no free connection."],
   ["57P03", "Postgres is starting."],
-  ["ENOTFOUND", "There is no such host; a paused project has none."],
+  ["ENOTFOUND", "The host does not exist. A paused project has none."],
 ]);
 
 /** PostgREST's code for a token that begins later by its own clock: the platform makes one of the secret key. It passes. */

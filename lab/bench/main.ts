@@ -24,16 +24,16 @@ const BENCHMARKS: Benchmark[] = [
   shotBenchmark,
 ];
 const NAMES = BENCHMARKS.map(({ name }) => name);
-const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead
+const HELP = `npm run bench -- [NAME …] [options]   compares Keyframe with the alternatives
 
-Run nothing else meanwhile. Only ratios within one run say something about the code.
+Run nothing else at the same time. Only ratios within one run are comparable.
 
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
   --write    runs all, then writes shots a day and the aims into docs/benchmarks.md and the costs into docs/scale.md
-  --quick    a little of each, to see that it works
+  --quick    a short run of each, to check that it works
   --workers  functions, or npm run worker in place of the workers' functions: process by the Data API, database by a connection
 
-KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres to measure one benchmark on, with the extensions that are real there.`;
+KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres, to measure one benchmark with its real extensions.`;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseOptions({
@@ -45,7 +45,7 @@ async function main(): Promise<number> {
     },
   });
   const unknown = positionals.find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". There are: ${NAMES.join(", ")}.`);
+  if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". The benchmarks are: ${NAMES.join(", ")}.`);
   const workers = readWorkers("--workers", values.workers);
   if (workers !== "functions" && values.write) throw new Error("--write writes the figures of the functions.");
   if (values.quick && values.write) throw new Error("--quick measures too little to be written.");

@@ -40,7 +40,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { databaseUrl, say, seed, scenarios, settleSeconds } = options;
   if (databaseUrl !== undefined && (await checkGivenPostgres(databaseUrl)).isUsed)
     throw new Error(
-      "The database of KEYFRAME_DATABASE_URL has been used. A run needs an empty one: drop it and create it anew, or give another.",
+      "The database of KEYFRAME_DATABASE_URL has been used. A run needs an empty one: drop and create it, or use another.",
     );
   const isBrief = options.durationMs < BRIEF_MS;
   const { world, close } = await openWorld(options);

@@ -198,7 +198,7 @@ export async function signInDemoUser(url: string, keys: StackKeys): Promise<Sess
   if (data.session) return data.session;
   if (error?.code === "user_already_exists")
     throw new Error(
-      "The database has a demo user of another data folder, whose password is not in keys.json here: name that folder with --data, or give an empty database.",
+      "The database has the demo user of another data folder, whose password is not in this keys.json. Name that folder with --data, or use an empty database.",
     );
   throw new Error(`The demo user could not be signed up: ${error?.message ?? "no session was given"}`);
 }

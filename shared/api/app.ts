@@ -52,7 +52,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     return respondWithError(c.get("requestId"), error instanceof ApiError ? error : internal(error));
   };
   app.onError(answerError);
-  app.notFound((c) => answerError(new ApiError("not_found", "Nothing is at this path. Check its spelling."), c));
+  app.notFound((c) => answerError(new ApiError("not_found", "This path does not exist. Check its spelling."), c));
 
   for (const { at, pattern, operations } of listRoutes()) {
     app.all(`/api${pattern}`, async (c) => {
@@ -98,7 +98,7 @@ function handle(id: OperationId, call: AnyCall, deps: Deps): Promise<Answer> {
 function notAllowed(methods: string[]): ApiError {
   const known = ["GET", "POST", "PATCH", "DELETE"].filter((method) => methods.includes(method));
   const allow = known.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", ");
-  return new ApiError("method_not_allowed", `This path takes ${allow} only.`, {
+  return new ApiError("method_not_allowed", `This path supports only ${allow}.`, {
     headers: { Allow: `${allow}, OPTIONS` },
   });
 }

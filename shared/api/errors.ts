@@ -7,7 +7,7 @@ import { retryAfterJitter } from "../platform/retry.ts";
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
 
 export const internal = (cause: unknown): ApiError =>
-  new ApiError("internal", "Something went wrong on our side. Try again; if it stays, report the requestId.", {
+  new ApiError("internal", "Something went wrong on our side. Try again. If it keeps happening, report the requestId.", {
     cause,
   });
 
@@ -47,7 +47,7 @@ export function unknownField(name: string, known: string[]): string {
   const near = parts.length > 0 ? parts : [...byLetters.keys()];
   const maxDistance = parts.length > 0 ? LONGEST_PATH : Math.ceil(sent.length * 0.4);
   const meant = byLetters.get(closestMatch(sent, near, { maxDistance }) ?? "");
-  return `There is no such field. ${meant === undefined ? "Leave it out." : `Did you mean ${meant}?`}`;
+  return `Unknown field. ${meant === undefined ? "Leave it out." : `Did you mean ${meant}?`}`;
 }
 
 /** invalid_request with the first problem of each field in `details`. `schema` has the names of fields. */

@@ -119,7 +119,7 @@ export function createBodyReader({
     const idleMs = maxIdleMs();
     for (const body of open) {
       if (now - body.cameAt >= idleMs) body.refuse(late(`No data arrived for ${idleMs / 1000} s.`));
-      else if (now - body.beganAt >= body.maxMs) body.refuse(late(`It took more than ${body.maxMs / 1000} s.`));
+      else if (now - body.beganAt >= body.maxMs) body.refuse(late(`It took longer than ${body.maxMs / 1000} s.`));
     }
   }
 
@@ -227,6 +227,6 @@ const late = (sentence: string): ApiError =>
 const crowdedOut = (): ApiError =>
   new ApiError(
     "unavailable",
-    "Too many bodies are being received, and this one stalled. Wait for the time in Retry-After, then send it again.",
+    "The service is receiving too many requests, and this one stalled. Wait for the time in Retry-After, then send it again.",
     { headers: retryAfterJitter() },
   );

@@ -176,7 +176,7 @@ describe("arguments", () => {
       "create_project",
       "prompt",
       () => ({ title: "A", prompt: "A" }),
-      ["prompt: There is no such field. Did you mean textPrompt?"],
+      ["prompt: Unknown field. Did you mean textPrompt?"],
     ],
     [
       "create_project",
@@ -184,7 +184,7 @@ describe("arguments", () => {
       () => ({ ...shot, textPrompt: "x".repeat(4001) }),
       ["textPrompt: Must have at most 4000"],
     ],
-    ["create_project", "an owner", () => ({ ...shot, owner: "me" }), ["owner: There is no such field. Leave it out."]],
+    ["create_project", "an owner", () => ({ ...shot, owner: "me" }), ["owner: Unknown field. Leave it out."]],
     [
       "create_project",
       "names of JavaScript",
@@ -203,7 +203,7 @@ describe("arguments", () => {
       "change_film",
       "shots",
       () => ({ filmId, shots: [], titel: "B" }),
-      ["shots: There is no such field.", "Did you mean title?"],
+      ["shots: Unknown field.", "Did you mean title?"],
     ],
     ["select_take", "nothing", () => ({}), ["projectId: Is", "step: Must be one of", "predictionId: Is"]],
     [
@@ -218,7 +218,7 @@ describe("arguments", () => {
       () => ({ ...own(), prediction: known.predictionId }),
       ["Did you mean predictionId?", "hidden: Is required."],
     ],
-    ["list_takes", "what it fixes", () => ({ ...own(), status: "failed" }), ["status: There is no such field."]],
+    ["list_takes", "what it fixes", () => ({ ...own(), status: "failed" }), ["status: Unknown field."]],
     [
       "wait",
       "another step",
@@ -231,7 +231,7 @@ describe("arguments", () => {
       () => ({ ...own(), durationSeconds: 5 }),
       ["durationSeconds: This step does not have"],
     ],
-    ["estimate_first_frame", "what it fixes", () => ({ ...own(), quote: "false" }), ["quote: There is no such field."]],
+    ["estimate_first_frame", "what it fixes", () => ({ ...own(), quote: "false" }), ["quote: Unknown field."]],
     [
       "estimate_first_frame",
       "seconds",
@@ -248,7 +248,7 @@ describe("arguments", () => {
       "estimate_first_frame",
       "nobody's name",
       () => ({ ...own(), prompt: "@Mara waits" }),
-      ["@ at character 1", "names no element of this start"],
+      ["“@Mara” isn't in the cast"],
     ],
     ["generate_film", "no step", () => ({ filmId: "Pier" }), ["filmId: Must be a UUID.", "step: Must be one of"]],
     [

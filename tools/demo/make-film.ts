@@ -61,7 +61,7 @@ export async function makeFilm(
   await timed(
     "events",
     () => Promise.all(shots.map(({ projectId, events }) => receiver.eventsOf(projectId, events, filmId))),
-    (arrived) => `${arrived.flat().length} arrived, each signed and of this film`,
+    (arrived) => `${arrived.flat().length} arrived, all signed and of this film`,
   );
   return filmId;
 }

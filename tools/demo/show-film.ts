@@ -15,7 +15,7 @@ export async function showFilm(
   const { token } = await timed(
     "share",
     () => keyframe.films.share(filmId, {}, { signal }),
-    () => "a link, for everybody who has it",
+    () => "a link; anyone who has it can watch",
   );
   const link = `${url}/#/shared/${token}`;
   if (file === undefined) return { link, file: null };
@@ -28,7 +28,7 @@ export async function showFilm(
         throw error;
       });
     },
-    (film) => (film === null ? "its shots differ: its page can make it" : `${Math.round(film.size / 1024)} KiB`),
+    (film) => (film === null ? "its shots differ in format; the film's page can join them" : `${Math.round(film.size / 1024)} KiB`),
   );
   if (made === null) return { link, file: null };
   await Deno.writeFile(file, new Uint8Array(await made.arrayBuffer()));

@@ -128,7 +128,7 @@ export async function refuseObstacles(folder: string, files: Iterable<string>): 
   if (obstacles.size === 0) return;
   const named = [...obstacles].map(([step, what]) => `${step} (${what})`).join(", ");
   throw new InstallError(
-    `Nothing was changed, because these stand where Keyframe's belong: ${named}. Rename or move them, and run the command again.`,
+    `Nothing was changed, because these are where Keyframe's files belong: ${named}. Rename or move them, and run the command again.`,
   );
 }
 
@@ -157,7 +157,7 @@ export function* nextVersions({ migrations }: App, now: Date): Generator<string,
     const candidates = [secondAfter(version), String(BigInt(version) + 1n).padStart(version.length, "0")];
     const next = candidates.find((each) => each?.length === version.length); // files are ordered as text
     if (next) return next;
-    throw new InstallError(`The newest migration has the version ${newest}, and none can come after it: rename it.`);
+    throw new InstallError(`The newest migration has the version ${newest}, and no later version is possible: rename it.`);
   };
   let version = versionAt(now);
   if (version <= newest) version = following(newest);

@@ -28,7 +28,7 @@ export async function applyChanges(
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new InstallError(
-        `${path} could not be changed (${reason}). Correct that and run the same command again: it continues.`,
+        `${path} could not be changed (${reason}). Fix that and run the same command again: it continues.`,
       );
     }
   };

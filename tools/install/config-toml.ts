@@ -65,7 +65,7 @@ export function addToConfig(text: string, { functions, schemas }: Pick<Source, "
   const result = own.replace(SCHEMAS, (_found, head, list) => head + withNames(list, schemas)) + block;
   if (!isEqual(result, wanted) || !holds(() => removeFromConfig(result, schemas) === own)) {
     throw new InstallError(
-      `supabase/config.toml is written in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${assignment("schemas", wanted.api?.schemas)} in [api], and run the command again.`,
+      `supabase/config.toml is in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${assignment("schemas", wanted.api?.schemas)} in [api], and run the command again.`,
     );
   }
   return result;
@@ -133,6 +133,6 @@ function holds(check: () => boolean): boolean {
 
 function refuseEdited(): never {
   throw new InstallError(
-    "Keyframe's part of supabase/config.toml was edited, so nothing was changed. Move what is yours out of it, and a setting behind its end into a table of yours, delete the rest from `# keyframe: begin` to `# keyframe: end`, and run the command again.",
+    "Keyframe's part of supabase/config.toml was edited, so nothing was changed. Move your own settings out of it, and a setting after its end into a table of its own, delete the rest from `# keyframe: begin` to `# keyframe: end`, and run the command again.",
   );
 }

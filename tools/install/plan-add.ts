@@ -40,7 +40,7 @@ export async function planAdd(all: Source, app: App, { functionName, mcp, force,
   await refuseObstacles(app.folder, [...files.keys(), ...obsolete, RECORD, BACKUP]);
   const taken = takenNames(app, source, Object.keys(functions));
   if (taken.length > 0)
-    throw new InstallError(`Nothing was written, because names are taken.\n- ${taken.join("\n- ")}`);
+    throw new InstallError(`Nothing was written, because these names are taken.\n- ${taken.join("\n- ")}`);
   const edited = force ? [] : await editedFiles(app, new Set([...copied, ...files.keys()]));
   if (edited.length > 0) {
     throw new InstallError(
@@ -132,7 +132,7 @@ async function newMigrations({ migrations }: Source, app: App, now: Date): Promi
   }
   if (changed.length > 0) {
     throw new InstallError(
-      `Migrations differ from this version's: ${changed.join(", ")}. An applied migration never changes: restore the copies. Before 0.1.0 Keyframe's own were edited in place: remove it, and add it again.`,
+      `Migrations differ from this version's: ${changed.join(", ")}. An applied migration never changes: restore the copies. Before 0.1.0, Keyframe's own were edited in place: remove Keyframe, then add it again.`,
     );
   }
   const before = migrationsBefore(app);
@@ -141,7 +141,7 @@ async function newMigrations({ migrations }: Source, app: App, now: Date): Promi
   if (deleted.length > 0) {
     const files = deleted.map((name) => `…_keyframe_${name}.sql`).join(", ");
     throw new InstallError(
-      `Copied migrations were deleted: ${files}. A database may have them already, so they are not copied again under another time: restore them from your version control.`,
+      `Copied migrations were deleted: ${files}. A database may have them already, so they are not copied again under another version: restore them from your version control.`,
     );
   }
   const versions = nextVersions(app, now);

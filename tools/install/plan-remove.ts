@@ -47,7 +47,7 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   ];
   if (left.length > 0) {
     throw new InstallError(
-      `Nothing was changed, because ${CONFIG} still names ${left.join(", ")}, in a form that cannot be changed safely: take these out, and run the command again.`,
+      `Nothing was changed, because ${CONFIG} still names ${left.join(", ")}, in a form that cannot be changed safely: remove these, then run the command again.`,
     );
   }
   // Deno may have left them beside the deno.json of a function that it checked.
@@ -77,7 +77,7 @@ async function planRepeatedRemove(app: App, sql: string | undefined, now: Date):
   const obsolete = removals.filter((file) => file !== target).map((file) => `${MIGRATIONS}/${file}`);
   if (sql === undefined && target === last && obsolete.length === 0) {
     throw new InstallError(
-      `Keyframe is removed already: ${MIGRATIONS}/${last} drops it from each database. Next: supabase db push --remote`,
+      `Keyframe is already removed: ${MIGRATIONS}/${last} drops it from each database. Next: supabase db push --remote`,
     );
   }
   return {

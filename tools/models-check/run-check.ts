@@ -87,7 +87,7 @@ export function report({ checked, findings }: CheckResult, rowsFrom: string): st
   const sum = `${checked.length} rows of models, from ${rowsFrom}`;
   const verdict =
     findings.length === 0
-      ? `Every one fits its model's schema: ${sum}.`
+      ? `All fit their model's schema: ${sum}.`
       : `${findings.length} ${findings.length === 1 ? "finding" : "findings"} in ${sum}.`;
   const wrong = findings.map(
     ({ step, model, asked, refused }) => `Wrong: ${step}  ${model}  with ${asked}: ${refused}`,

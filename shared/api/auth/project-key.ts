@@ -69,13 +69,13 @@ export function createServerVerifier(secretKey: string): ServerVerifier {
     if (!(await isProject(headers, secretKey))) {
       throw new ApiError(
         "forbidden",
-        "Only a server with the project's secret key (sb_secret_…) may send Keyframe-User, and no session beside it. Leave the header out: a session acts for its own user.",
+        "Only a server with the project's secret key (sb_secret_…) may send Keyframe-User, and no session beside it. Leave the header out: a session already acts for its user.",
       );
     }
     const { data: userId } = z.guid().safeParse(headers.get(ACTING_FOR)); // a header sent twice is one text with a comma
     if (userId === undefined) {
       throw invalidFields([
-        { path: "Keyframe-User", message: "Must be the id of one user, a UUID, and be given once." },
+        { path: "Keyframe-User", message: "Must be the id of one user, a UUID, and appear once." },
       ]);
     }
     return { ownerId: userId.toLowerCase(), token: secretKey, isServer: true };

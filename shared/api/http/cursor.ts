@@ -14,7 +14,7 @@ function readCursor(cursor: string): Position {
   const parsed = position.safeParse(decode(cursor).split(" "));
   if (!parsed.success) {
     throw invalidFields([
-      { path: "cursor", message: "Is not a nextCursor of this path. Leave it out to start with the newest." },
+      { path: "cursor", message: "Must be a nextCursor of this path. Leave it out to start with the newest." },
     ]);
   }
   const [created_at, id] = parsed.data;

@@ -87,7 +87,7 @@ function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
     if (given.has(name)) repeated.add(name);
     given.set(name, value);
   }
-  if (repeated.size > 0) throw invalidFields([...repeated].map((path) => ({ path, message: "Must be given once." })));
+  if (repeated.size > 0) throw invalidFields([...repeated].map((path) => ({ path, message: "Must appear once." })));
   const parsed = schema.safeParse(Object.fromEntries(given), { error: issueSentence });
   if (!parsed.success) throw invalidRequest(parsed.error, schema);
   return parsed.data;

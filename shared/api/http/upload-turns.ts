@@ -71,13 +71,13 @@ export function createUploadTurns({ elapsed, later }: BodyClock): UploadTurns {
 const tooMany = (): ApiError =>
   new ApiError(
     "rate_limited",
-    `More than ${MAX_WAITING_PER_OWNER} uploads of yours are in progress. Wait for the time in Retry-After, then send it again.`,
+    `You have more than ${MAX_WAITING_PER_OWNER} uploads in progress. Wait for the time in Retry-After, then send it again.`,
     { headers: { "Retry-After": "5" } },
   );
 
 const noTurn = (): ApiError =>
   new ApiError(
     "unavailable",
-    "Other uploads are in progress, and this one did not get a turn. Wait for the time in Retry-After, then send it again.",
+    "Too many uploads are in progress. Wait for the time in Retry-After, then send it again.",
     { headers: { "Retry-After": "5" } },
   );

@@ -50,7 +50,7 @@ function withoutMetadata(bytes: Uint8Array, { contentType }: Image): ReferenceIm
   if (stripped && stripped.bytes.length > IMAGE_LIMIT_BYTES)
     throw new ApiError(
       "payload_too_large",
-      `With the XMP that says that AI made it, the image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`,
+      `With the metadata that marks it as made by AI, the image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`,
     );
   // Looked at again: without the bytes that decoders skip, it may be of another size.
   const size = stripped && sniffImage(stripped.bytes);
@@ -59,7 +59,7 @@ function withoutMetadata(bytes: Uint8Array, { contentType }: Image): ReferenceIm
     throw unsupported("The JPEG is lossless or hierarchical. Save it as PNG or as a usual JPEG and send that.");
   // Models read the pixels as they lie in the file (decision 37).
   if (stripped.orientation > 1) {
-    const turned = `is turned when it is shown (Exif orientation ${stripped.orientation}), which models do not do`;
+    const turned = `has an Exif orientation (${stripped.orientation}), which models ignore`;
     throw unsupported(`The image ${turned}. Save it upright, without this orientation, and send that.`);
   }
   return { bytes: stripped.bytes, contentType, width: size.width, height: size.height };

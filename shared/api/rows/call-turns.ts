@@ -38,6 +38,6 @@ export function createCallTurns(): CallTurns {
 const tooMany = (): ApiError =>
   new ApiError(
     "rate_limited",
-    `More than ${MAX_WAITING_PER_CALLER} requests of yours wait for an answer. Wait for the time in Retry-After, then try again.`,
+    `You have more than ${MAX_WAITING_PER_CALLER} requests in progress. Wait for the time in Retry-After, then try again.`,
     { headers: { "Retry-After": "1" } },
   );

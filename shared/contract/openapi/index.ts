@@ -10,7 +10,7 @@ Sign in with Supabase Auth and send the session's access token. Every answer is 
 Requests are limited per user and kind; \`RateLimit\` and \`RateLimit-Policy\` show what is left. A refused request counts too, and a
 repetition with the same \`Idempotency-Key\` as a read. A film counts once more for each ten shots, a page of projects with predictions for
 each ten projects, of predictions or deliveries for each 25, of films for each thousand shots in them, usage by project once for each day.
-Requests of one user at once are limited as well. On \`rate_limited\` and \`unavailable\`, wait the seconds in \`Retry-After\`.`;
+Requests of one user at once are limited as well. On \`rate_limited\` and \`unavailable\`, wait for the time in \`Retry-After\`.`;
 
 const TAGS = {
   Projects:

@@ -133,9 +133,9 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
     "The model does not accept a part of this input. Nothing was charged. `message` says what it accepts, and which models accept that part: choose one of them, or leave the part out.",
   price_unknown:
     "A budget or a balance applies, but no price is known for this model and input. Choose another model, or ask the administrator for its price.",
-  rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
-  internal: "The service failed. Try again; if it persists, report the requestId.",
-  unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",
+  rate_limited: "Too many requests of this kind. Wait for the time in `Retry-After`.",
+  internal: "The service failed. Try again. If it keeps happening, report the requestId.",
+  unavailable: "The database or the platform is not available. Wait for the time in `Retry-After`.",
   schema_outdated:
     "The database lacks migrations of this version. The operator of the service applies them; then try again.",
 };

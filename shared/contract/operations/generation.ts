@@ -55,7 +55,7 @@ const read = {
   tag: "Generation",
   description:
     "Returns the stored state, without a call to the provider and without a charge. A generation that failed is a successful read: `data.status` is `failed` and `data.error` says why.\n\n" +
-    "While it runs, wait the seconds in `Retry-After` before you read again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. With `Prefer: wait=N` the service waits up to 25 seconds for a change of status. `output.url` ends at `expiresAt`: read again for a new URL.",
+    "While it runs, wait for the time in `Retry-After` before you read again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. With `Prefer: wait=N` the service waits up to 25 seconds for a change of status. `output.url` ends at `expiresAt`: read again for a new URL.",
   caller: "session",
   query: readPredictionQuery,
   status: 200,

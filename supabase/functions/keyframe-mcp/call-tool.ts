@@ -45,7 +45,7 @@ export async function callTool(
   const { of, fixed, waits, shows, toArguments } = tool;
   const details = problemsOf(tool, args);
   if (details.length > 0) {
-    const message = `Correct these arguments and call ${name} again. It takes ${fieldsOf(tool).join(", ")}.`;
+    const message = `Correct these arguments and call ${name} again. Its arguments are ${fieldsOf(tool).join(", ")}.`;
     return refuse({ code: "invalid_request", message, details, requestId: from.requestId }, null);
   }
   const { updatedAt } = args;

@@ -67,7 +67,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
           deps,
         );
         if (result !== undefined) return result;
-        return { isError: true, content: [{ type: "text", text: "There is no such tool: tools/list names them." }] };
+        return { isError: true, content: [{ type: "text", text: "There is no such tool. tools/list has their names." }] };
       });
       return server;
     },
@@ -137,7 +137,7 @@ function isBatch(body: string): boolean {
 const NO_BATCH = {
   jsonrpc: "2.0",
   id: null,
-  error: { code: -32600, message: "Send one message in each request: batches are not taken." },
+  error: { code: -32600, message: "Send one message per request: batches are not supported." },
 };
 
 /** The same body, which calls `done` when it has been sent or its receiver has left. */

@@ -29,7 +29,7 @@ export function refuse(error: EnvelopeError, retryAfter: string | null) {
     figures?.availableMicros === undefined
       ? []
       : [`${dollars(figures.availableMicros)}${limit} is left, and it can cost ${dollars(figures.estimateMicros)}.`];
-  const resets = budget?.resetsAt === undefined ? [] : [`The budget begins anew at ${budget.resetsAt}.`];
+  const resets = budget?.resetsAt === undefined ? [] : [`The budget resets at ${budget.resetsAt}.`];
   const wait = retryAfter === null ? [] : [`Try again in ${retryAfter} seconds.`];
   const text = [inTools(message), ...fields, ...left, ...resets, ...wait, `(${code}, request ${requestId})`].join("\n");
   return { isError: true, content: [{ type: "text" as const, text }] } satisfies CallToolResult;

@@ -59,4 +59,4 @@ export function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: 
     ),
   };
 }
-const NO_MODEL = "There is no such model of this step. list_models without model has all.";
+const NO_MODEL = "This step has no such model. Call list_models without model for all of them.";

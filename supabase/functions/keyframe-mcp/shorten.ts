@@ -50,7 +50,7 @@ function wholePrediction(one: Prediction): Short {
   const { path: __, sha256: ___, ...output } = one.output ?? {};
   const running = `It is ${one.status}. Call wait again with the same arguments.`;
   const waits =
-    "It waits for the video of the shot before and its last picture. Where that video has ended, ask the user to open the film.";
+    "It waits for the previous shot's video and its last picture. If that video has ended, ask the user to open the film.";
   const next = one.completedAt !== null ? null : one.waitsFor === null ? running : waits;
   return {
     ...alone(one),
@@ -99,7 +99,7 @@ const shortEstimate = ({ currency: _, estimateMicros: __, ...rest }: AnswerOf<"e
 
 function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: AnswerOf<"estimateFilm">): Short {
   const able = shots.filter(({ error }) => error === null).length;
-  const others = shots.length > able ? ` ${shots.length - able} cannot start: their error says why.` : "";
+  const others = shots.length > able ? ` ${shots.length - able} cannot start; error says why.` : "";
   const next =
     able === 0
       ? `Nothing was started.${others || " No shot lacks this step."}`
@@ -118,7 +118,7 @@ function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: 
 }
 
 function startedOf({ predictions, ...first }: AnswerOf<"startQuote">): Short {
-  const next = `Call wait with projectId, predictionId and step${predictions ? " of each. Of a film, read_film shows how far all are" : ""}.`;
+  const next = `Call wait with projectId, predictionId and step${predictions ? " of each. For a film, read_film shows the progress of all" : ""}.`;
   return predictions ? { predictions: predictions.map(alone), next } : { ...alone(first), next };
 }
 

@@ -22,11 +22,11 @@ declare
   buckets text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
 begin
   if to_regclass('keyframe_private.installation') is not null then
-    raise exception 'Keyframe is in this database already, and the history of its migrations does not say so. Write it again: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
+    raise exception 'This database already has Keyframe, but its migration history does not say so. Repair the history: supabase migration repair <the number in the name of this file> --status applied --remote=<ref>';
   elsif schemas is not null then
-    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If it is left of a Keyframe that has lost another of its schemas, restore a backup, or empty it by tools/install/remove.sql (docs/deploy.md).', schemas;
+    raise exception 'The schema % already exists. If it is your app''s, rename it, or give Keyframe a project of its own. If another schema of an existing Keyframe was lost, restore a backup, or remove the rest with tools/install/remove.sql (docs/deploy.md).', schemas;
   elsif buckets is not null then
-    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', buckets;
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it remains from a removed Keyframe, empty and delete it in Studio (Storage).', buckets;
   end if;
 end $$;
 

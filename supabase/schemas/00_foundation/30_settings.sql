@@ -82,7 +82,7 @@ comment on function keyframe_private.poll_interval is 'settings.poll_interval, a
 create function keyframe_private.keep_settings()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+  raise exception 'The row of keyframe_private.settings cannot be deleted: it has the budgets. To set a value: update keyframe_private.settings set … where only_row. To restore a shipped value, set it to default.'
     using errcode = 'check_violation', constraint = 'settings_keep_their_row';
 end $$;
 

@@ -41,7 +41,7 @@ begin
   group by p.oid, p.proname
   having count(a.name) = (select count(*) from jsonb_object_keys(args));
   if statement is null then
-    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
+    raise exception 'Users cannot call a function % with these arguments.', function_name using errcode = 'undefined_function';
   end if;
   -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
   perform

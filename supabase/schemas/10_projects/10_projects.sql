@@ -145,7 +145,7 @@ begin
     return new;
   end if;
   update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
   select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
   perform keyframe_private.raise_if(shots.number >= keyframe_private.max_shots(), 'invalid_request',
     format('A film has at most %s shots.', keyframe_private.max_shots()));

@@ -27,7 +27,7 @@ begin
     select p.* into created from keyframe.projects p
     where p.id = request.resource_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The project this Idempotency-Key created has been deleted since. Send a new key.');
+      'The project that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id, element_ids, plan)
     values (

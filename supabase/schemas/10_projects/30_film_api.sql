@@ -22,7 +22,7 @@ declare
   wanted keyframe.films;
 begin
   select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no film of yours with this filmId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no film with this filmId.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_film is 'The film, if it is the caller''s; otherwise raises not_found.';
@@ -41,7 +41,7 @@ begin
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and keyframe_private.is_own(f.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The film this Idempotency-Key created has been deleted since. Send a new key.');
+      'The film that this Idempotency-Key created has been deleted. Send a new key.');
   else
     insert into keyframe.films (id, title, description, element_ids)
     values (request.resource_id, create_film.title, create_film.description, create_film.element_ids)
@@ -113,7 +113,7 @@ begin
   where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
   if found then
-    perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
+    perform keyframe_private.raise_error('not_found', format('You have no project with the projectId %s.', unknown));
   elsif project_ids = keyframe_private.shots_of(film.id) then
     return;
   end if;

@@ -64,7 +64,7 @@ begin
   perform from keyframe.elements e where e.id = any (ids) and e.owner_id = owner order by e.id for key share;
   select i.id into unknown from unnest(ids) i (id)
   where not exists (select from keyframe.elements e where e.id = i.id and e.owner_id = owner) limit 1;
-  perform keyframe_private.raise_if(found, 'not_found', format('There is no element of yours with the elementId %s.', unknown));
+  perform keyframe_private.raise_if(found, 'not_found', format('You have no element with the elementId %s.', unknown));
 end $$;
 comment on function keyframe_private.require_elements is 'Raises unless each id is of a different element of the owner.';
 

@@ -38,7 +38,7 @@ begin
     where s.id = request.resource_id and s.film_id = share_film.film_id and (s.expires_at > now()) is not false
     returning s.* into made;
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The share this Idempotency-Key created has ended or was revoked since. Send a new key.');
+      'The share that this Idempotency-Key created has expired or was revoked. Send a new key.');
   else
     perform keyframe_private.raise_if(share_film.expires_at <= now(), 'invalid_request', 'expiresAt must be in the future.');
     perform keyframe_private.raise_if((
@@ -105,11 +105,11 @@ begin
   join auth.users u on u.id = f.owner_id
   where s.token_hash = decode(read_shared_film.token_hash, 'hex') and (s.expires_at > now()) is not false
     and u.deleted_at is null and (u.banned_until <= now()) is not false;
-  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has ended, or was revoked.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'This link does not work: it is incomplete, has expired, or was revoked.');
   if not keyframe_private.take_lock('shared call 1', shared.owner_id, waits => false)
     and not keyframe_private.take_lock('shared call 2', shared.owner_id, waits => false) then
     perform keyframe_private.raise_error('rate_limited',
-      'Too many people open links at this moment. Wait for the time in Retry-After, then try again.',
+      'Too many people are opening this owner's links. Wait for the time in Retry-After, then try again.',
       jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
   end if;
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);

@@ -23,7 +23,7 @@ declare
   wanted keyframe.elements;
 begin
   select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no element of yours with this elementId.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no element with this elementId.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_element is 'The element, if it is the caller''s; otherwise raises not_found.';
@@ -51,7 +51,7 @@ begin
   if request.replayed then
     select e.* into created from keyframe.elements e where e.id = request.resource_id and keyframe_private.is_own(e.owner_id);
     perform keyframe_private.raise_if(not found, 'not_found',
-      'The element this Idempotency-Key created has been deleted since. Send a new key.');
+      'The element that this Idempotency-Key created has been deleted. Send a new key.');
   else
     perform keyframe_private.take_lock('elements', auth.uid());
     perform keyframe_private.raise_if(

@@ -56,7 +56,7 @@ declare
   base constant text := regexp_replace(set_address.address, '(/functions/v1)?/*$', '');
 begin
   if base !~ '^https?://[^\s/]+' then
-    raise exception 'An address is such as https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
+    raise exception 'An address looks like https://<ref>.supabase.co.' using errcode = 'invalid_parameter_value';
   end if;
   if base is distinct from keyframe_private.address() then
     delete from vault.secrets s where s.name = 'keyframe_functions_url'; -- one that cannot be decrypted too
@@ -75,7 +75,7 @@ declare
     else '-infinity' end;
 begin
   if report ? 'address' and report ->> 'address' is distinct from keyframe_private.address() then
-    raise exception 'This database works for another project than %.', report ->> 'address' using errcode = 'KEYAD';
+    raise exception 'This database works for another project, not for %.', report ->> 'address' using errcode = 'KEYAD';
   end if;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report

@@ -70,7 +70,7 @@ end $$;
 create function keyframe_private.keep_default()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+  raise exception 'The step % needs a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
     old.step, old.step
     using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end $$;
@@ -124,7 +124,7 @@ create function keyframe_private.keep_used_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe.predictions p where p.step = old.step and p.model = old.model) then
-    raise exception 'Predictions were made with %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
+    raise exception 'Predictions use the model %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
       old.model, old.step, old.model using errcode = 'check_violation', constraint = 'model_in_use_stays';
   end if;
   return old;

@@ -87,7 +87,7 @@ create function keyframe_private.require_markup()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   if not new.markup between 0 and 10 then
-    raise exception 'A markup is a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
+    raise exception 'A markup must be a factor from 0 to 10, not %. 1.3 charges 30 %% more than the provider bills.', new.markup
       using errcode = 'check_violation', constraint = 'markup_is_between_0_and_10';
   end if;
   return new;
@@ -106,7 +106,7 @@ comment on function keyframe_private.markup_of is 'The factor by which users pay
 create function keyframe_private.keep_price()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'This price has been in force, and runs were started under it. Insert a row with the new price: it holds from its valid_from on.'
+  raise exception 'Runs were started at this price, so it cannot change. Insert a row with the new price, which applies from its valid_from.'
     using errcode = 'check_violation', constraint = 'price_in_force_stays';
 end $$;
 

@@ -99,7 +99,7 @@ begin
     and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
   perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
     and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
-    format('The plan of this shot names the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
+    format('This shot's plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
   planned := planned - array(
     select k.name from keyframe_private.known_controls() k
     where (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '')
@@ -192,23 +192,23 @@ begin
     return;
   end if;
   perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
-    format('A %s continues no shot: leave out continuesPreviousShot.', wanted.step));
+    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
   perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
     and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
-    'No shot is before this one in a film, so it cannot continue one. Let it begin with a frame.');
+    'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
   if previous.id is distinct from started or previous.selected_video_id is not null then
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.video_to_show(previous);
     perform keyframe_private.raise_if(not found, 'frame_not_ready',
-      'The shot before has no video yet, and none is being made. Generate it first, or let this one begin with another frame.');
+      'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   frame := keyframe_private.end_of_video(video);
   if frame is null then -- else read_input compares the frame itself
     ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
-      format('The shot before is made in %s, and this one in %s. Give both the same aspect ratio, or let this one begin with another frame.',
+      format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratios[1], ratios[2]));
     wanted.waits_for := coalesce(video.id, started);
   end if;
@@ -254,7 +254,7 @@ begin
         end;
       elsif waiting.is_too_late then
         perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It has waited a day for the shot before. Generate its video, store the picture on which that ends, and run this step again.', true);
+          'It waited a day for the previous shot. Generate that video, store its last picture, then run this step again.', true);
       else
         -- Another take of the same time may be there, or on its way. An older one is what was to be replaced.
         select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
@@ -267,7 +267,7 @@ begin
           perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
         else
           perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
-            'The shot before, which this one continues, was not made. Generate that shot, then run this step again.', true);
+            'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
         end if;
       end if;
     exception when others or assert_failure then

@@ -13,7 +13,7 @@ begin
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
   end if;
   if candidate.id is null then
-    perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
+    perform keyframe_private.raise_error('not_found', format('You have no frame %s.', frame));
   elsif candidate.step = 'video' then
     perform keyframe_private.raise_error('unsupported_input',
       format('The prediction %s is a video. Name a first frame or a last frame.', frame));
@@ -40,7 +40,7 @@ begin
   where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.user_metadata ->> 'ownerId' = require_upload.owner::text;
   if not found then
     perform keyframe_private.raise_error('not_found', format(
-      'There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+      'You have no uploaded image at %s. Upload it first: POST /api/projects/reference-images.', path));
   elsif width is null then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The size of the image %s is not known. Upload it by POST /api/projects/reference-images.', path));
@@ -218,7 +218,7 @@ declare
 begin
   perform keyframe_private.raise_if(jsonb_typeof(input) is distinct from 'object', 'invalid_request', 'input must be an object.');
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
-    'input has a field that no model has.');
+    'input has an unknown field.');
 
   foreach unwanted in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']

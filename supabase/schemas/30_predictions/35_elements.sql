@@ -49,8 +49,8 @@ begin
     order by l.length desc limit 1;
     if not found then
       perform keyframe_private.raise_error('invalid_request', format(
-        'The @ at character %s of the prompt names no element of this start or of its film. Correct the name, or write a space after the @.',
-        char_length(plain) + cardinality(ids) + 1));
+        '“@%s” isn''t in the cast%s. Fix the name, or put a space after the @.', coalesce(substring(part from '^[^\s.,;:!?()]{1,60}'), ''),
+        (select ' (' || string_agg(e.value ->> 'name', ', ' order by e.value ->> 'name') || ')' from jsonb_each(elements) e)));
     end if;
     ids := ids || (named.element ->> 'id')::uuid;
     plain := plain || (named.element ->> 'name') || substr(part, named.length + 1);
@@ -75,7 +75,7 @@ begin
       select from jsonb_array_elements(asked -> 'elements') e
       where not keyframe_private.is_one_line(e ->> 'name') or exists (
         select from jsonb_array_elements_text(e -> 'imagePaths') i (path) where not keyframe_private.is_reference_path(i.path))) then
-    perform keyframe_private.raise_error('invalid_request', 'elements must be a list as `input` of an answer has it.');
+    perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
     'imagePaths', e -> 'imagePaths') order by place) into kept
@@ -130,7 +130,7 @@ begin
     join keyframe.elements e on e.id = w.id and e.owner_id = project.owner_id
   ) u;
   perform keyframe_private.raise_if(used.number > keyframe_private.max_elements('start'), 'invalid_request', format(
-    'A start takes at most %s elements, and %s would be used. Name those of this shot in elementIds, or by @name in its prompt.',
+    'A start can use at most %s elements, and this one would use %s. Name this shot's elements in elementIds, or as @name in its prompt.',
     keyframe_private.max_elements('start'), used.number));
   if is_asked or step <> 'video'
     or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null then
@@ -144,7 +144,7 @@ begin
     'prompt', concat_ws(e'\n\n', named.plain, used.lines), 'elements', used.records,
     'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
   perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
-    'The prompt has %s characters with the texts of its %s elements, and at most 4000 are taken. Use fewer elements, or shorten a text.',
+    'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',
     char_length(asked ->> 'prompt'), used.number));
   return asked;
 end $$;

@@ -85,7 +85,7 @@ begin
     chosen := keyframe_private.find_successor(chosen, asked, project);
     if chosen.model is null then
       perform keyframe_private.raise_error('model_unavailable', format(
-        'The model %s is not available, and no other takes this input and costs no more. Name a model of GET /api/models, or change the input.',
+        'The model %s is not available, and no other model accepts this input at the same or a lower price. Name a model from GET /api/models, or change the input.',
         wanted.requested_model));
     end if;
   end if;
@@ -121,7 +121,7 @@ begin
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
         >= keyframe_private.max_shots(), 'invalid_request',
-      format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
+      format('At most %s shots can wait for a previous shot. Cancel some, or wait until they start.', keyframe_private.max_shots()));
     -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
       perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
@@ -150,7 +150,7 @@ begin
   loop
     if payer.number > 1 then
       perform keyframe_private.raise_if(payer.number > l.capacity and auth.uid() is not null, 'invalid_request',
-        format('This starts %s at once, and you may start %s. Start fewer.', payer.number, l.capacity))
+        format('This request starts %s predictions at once, and the maximum is %s. Start fewer.', payer.number, l.capacity))
       from keyframe_private.rate_limits l where l.route_class = 'generate';
       perform keyframe_private.take_token('generate', payer.number - 1);
     end if;
@@ -177,7 +177,7 @@ begin
         and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
     perform keyframe_private.raise_error('invalid_request',
-      'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+      'An earlier prediction with this id has left an event, a submit or a file. Leave the id out, or use another one.');
   end if;
   return null;
 end $$;

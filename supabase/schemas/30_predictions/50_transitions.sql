@@ -271,7 +271,7 @@ begin
         return keyframe_private.mark_running(row_now.id, 'storing', run.id, 1, file);
       elsif run.output_files is not null then
         return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
-          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s%s.',
+          'The provider''s output has several files: %s. An administrator must name one in the column output of the model %s%s.',
           left((select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(run.output_files) with ordinality e (f, place)),
             500),
           row_now.model,
@@ -282,7 +282,7 @@ begin
     when 'failed' then
       if run.failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(run.error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false,
+          coalesce(nullif(run.error_message, ''), 'The model's safety filter rejected the prompt or an image. Try different wording or images.'), false,
             stage => run.stage);
       elsif run.failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
@@ -303,7 +303,7 @@ begin
         'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
       return keyframe_private.mark_failed(row_now.id, 'provider_aborted',
-        'The provider gave the run up before it started. Run the step again.', true);
+        'The provider dropped the run before it started. Run the step again.', true);
     else
       raise exception 'Unknown provider status: %.', run.status using errcode = 'invalid_parameter_value';
   end case;

@@ -86,7 +86,7 @@ begin
       select from keyframe_private.idempotency_keys k
       where k.owner_id = q.owner_id and k.client_id is not distinct from q.client_id and k.key = start_key));
   perform keyframe_private.raise_if(not found, 'not_found',
-    'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that asked for it. Ask for an estimate with a new one.');
+    'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that requested it. Request a new estimate.');
   perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
     format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
   -- The hash refuses a key that a caller sent with another request.
@@ -98,7 +98,7 @@ begin
       encode(sha256(start_key::bytea), 'hex'), quote.with_outdated);
     if answer -> 'code' is null then
       perform keyframe_private.raise_if(answer #> '{predictions,0}' is null, 'precondition_failed',
-        'No shot of this quote lacks the step any more, or what it started was deleted. Read the film.');
+        'No shot of this quote is missing the step any more, or what it started was deleted. Read the film.');
       answer := (answer::jsonb || jsonb_build_object('prediction', answer #> '{predictions,0}'))::json;
     end if;
   end if;

@@ -94,7 +94,7 @@ begin
   if request.replayed then
     started := keyframe_private.started_before(coalesce(request.answer, jsonb_build_array(request.resource_id)));
     perform keyframe_private.raise_if(started = '{}', 'not_found',
-      'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+      'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
   else
     with made as (
       insert into keyframe.predictions as p (id, project_id, step, input, model)
@@ -175,7 +175,7 @@ begin
   -- Asked after the query: in its WHERE, it would go through all predictions of another's project.
   if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
-    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+    perform keyframe_private.raise_error('not_found', 'You have no such prediction in this project and step.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(wanted),
     'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
@@ -194,7 +194,7 @@ begin
   where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no such prediction of yours in this project.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no such prediction in this project.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_prediction is 'Locks and returns a prediction of the caller; otherwise raises not_found.';
@@ -236,7 +236,7 @@ begin
   before := changed.end_image_path;
   if changes ->> 'end_image_path' is not null then
     perform keyframe_private.raise_if(changed.step <> 'video' or changed.status <> 'succeeded', 'unsupported_input',
-      'Only a video that has succeeded has a picture on which it ends.');
+      'Only a video that succeeded has a last picture.');
     perform keyframe_private.keep_reference(changes ->> 'end_image_path', changed.owner_id);
   end if;
   update keyframe.predictions p

@@ -72,7 +72,7 @@ declare
 begin
   perform from keyframe.films f where f.id = film.id for key share; -- delete_film locks the same shots in another order
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
-    'A projectId of projectIds is not of a shot of this film. Read the film again.');
+    'projectIds has a project that is not a shot of this film. Read the film again.');
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
     is_wanted := (project_ids is null or shot.id = any (project_ids))
       and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))

@@ -141,7 +141,7 @@ begin
   from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
   if settings is null then
     perform keyframe_private.mark_failed(row_now.id, 'model_unavailable',
-      'The model was taken away while this generation started. Run the step again.', true);
+      'The model was removed while this generation started. Run the step again.', true);
     perform keyframe_private.finish_work(held);
     return null;
   end if;

@@ -164,14 +164,14 @@ declare
 begin
   -- Several starts of one transaction add up, because each sees the rows of those before it.
   perform keyframe_private.raise_if(not exists (select from keyframe_private.settings), 'spending_stopped',
-    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+    'The row of keyframe_private.settings is missing, and with it the budgets. The administrator must insert it, set the budgets, then set spending_stopped to false.');
   for budget in select b.* from keyframe_private.budgets_of(owner, at, client) b order by b.available_micros loop
     if cost.most_micros is null then
       perform keyframe_private.raise_error('price_unknown',
         'No price is known for this model and input, and there is a budget. Choose another model, or ask the administrator for its price.');
     elsif (case budget.scope when 'service' then cost.most_micros else cost.most_charge_micros end) > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
+        format('This generation can cost more than what is left of %s budget for this %s. Wait until it resets, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' when 'client' then 'this app''s' else 'the service''s' end, budget.period),
         -- What others have spent is not the caller's to know.
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', cost.most_charge_micros,

@@ -101,7 +101,7 @@ begin
     return;
   elsif most_micros is null then
     perform keyframe_private.raise_error('price_unknown',
-      'No price is known for this model and input, and you pay by balance. Choose another model, or ask the administrator for its price.');
+      'No price is known for this model and input, and you have a prepaid balance. Choose another model, or ask the administrator for its price.');
   elsif most_micros > balance.available_micros then
     perform keyframe_private.raise_error('balance_exhausted',
       'This generation can cost more than your balance. Add credit, or choose a cheaper model, resolution or length.',
@@ -152,7 +152,7 @@ end $$;
 create function keyframe_private.keep_credits()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
-  raise exception 'A credit stays as it is. Insert an adjustment with what is to be added or taken away.'
+  raise exception 'A credit cannot change. Insert an adjustment with the difference.'
     using errcode = 'check_violation', constraint = 'credits_are_only_inserted';
 end $$;
 

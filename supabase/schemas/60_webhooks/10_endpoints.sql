@@ -84,7 +84,7 @@ create function keyframe_private.refuse_changed_owner()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.raise_error('invalid_request',
-    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+    'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
   return null;
 end $$;
 
@@ -151,7 +151,7 @@ create function keyframe_private.create_endpoint_secret()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform keyframe_private.raise_if(exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id),
-    'invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+    'invalid_request', 'An endpoint with this id is being deleted. Use another id, or wait a few minutes.');
   perform keyframe_private.add_webhook_secret(new.id);
   return null;
 end $$;
@@ -218,7 +218,7 @@ begin
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
   perform keyframe_private.raise_if(not found, 'not_found',
-    'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
+    'The secret that this Idempotency-Key created no longer signs: a later rotation replaced it. Read the current one: GET /api/webhooks/:id/secret.');
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;

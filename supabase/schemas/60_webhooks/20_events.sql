@@ -140,7 +140,7 @@ begin
   end loop;
   perform keyframe_private.raise_if(
     not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data), 'invalid_request',
-    'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+    'An earlier project with this id has left an event. Leave the id out, or use another one.');
   return null;
 end $$;
 

@@ -11,7 +11,7 @@ begin
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
   select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no webhook endpoint of yours with this identifier.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_endpoint is 'The endpoint, if it is the caller''s; otherwise raises not_found.';
@@ -162,7 +162,7 @@ begin
   select d.* into wanted from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
-  perform keyframe_private.raise_if(not found, 'not_found', 'There is no delivery of yours with this identifier.');
+  perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
   return wanted;
 end $$;
 comment on function keyframe_private.own_delivery is 'The delivery, if it is the caller''s and its endpoint exists; otherwise raises not_found.';

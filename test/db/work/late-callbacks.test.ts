@@ -399,7 +399,7 @@ test.each<[output: string[], row: string | null, found: string | null]>([
       if (found === null) {
         expect(now).toMatchObject({ status: "failed", error_code: "output_not_usable", error_retryable: false });
         expect(now.error_message).toContain(
-          `It has: ${all.map(({ at }) => at).join(", ")}. An administrator has to name it in the column output of the model google/nano-banana${row === null ? "." : `, which has ${row}.`}`,
+          `has several files: ${all.map(({ at }) => at).join(", ")}. An administrator must name one in the column output of the model google/nano-banana${row === null ? "." : `, which has ${row}.`}`,
         );
       } else
         expect(now).toMatchObject({ status: "storing", provider_output_url: all.find(({ at }) => at === found)?.url });

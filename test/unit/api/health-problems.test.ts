@@ -195,7 +195,7 @@ test("a kick that no function answers, after a claim of a process → says that 
   );
   expect(problem).toContain("answered 404");
   expect(problem).toMatch(
-    /The last claim, 44 s ago, was of a process: start it again \(npm run worker -- --only generate\)\.$/,
+    /The last claim, 44 s ago, came from a process: start it again \(npm run worker -- --only generate\)\.$/,
   );
 });
 
@@ -240,7 +240,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
         { part: "costs", code: "55P03" },
       ],
     },
-    /^Locked for over 0\.3 s, so not read: predictions, costs\. The locks are released by now: ask again\.$/,
+    /^Locked for over 0\.3 s, so not read: predictions, costs\. The locks have been released\. Request the figures again\.$/,
   ],
   [
     "parts that there was no time for",
@@ -260,7 +260,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "no row of settings",
     { settings: { ...figures().settings, hasSettings: false } },
-    /^The row of keyframe_private\.settings is missing: .*default values\. It begins with spending stopped/,
+    /^The row of keyframe_private\.settings is missing: .*default values\. It starts with spending stopped/,
   ],
   [
     "a Vault without a secret",
@@ -335,7 +335,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
         largest: [{ ownerId: OWNER, subject: "acme/slow", count: 499, of: 1000 }],
       },
     },
-    /^Work is due and not done: a submit to the provider for 31 s\. If nothing else here says why/,
+    /^Work is due and not done: a submit to the provider for 31 s\. If no other problem here explains it/,
   ],
   [
     "a kick behind others' requests",
@@ -353,7 +353,7 @@ test.each<["generate" | "deliver", WorkerFigures["places"]["slow"], RegExp]>([
       { name: "acme/slow", open: 12, of: 96 },
       { name: "cdn.example acme/film", open: 4, of: 36 },
     ],
-    /^Much of what generate does at once waits for something slow: 12 of 96 for acme\/slow\. .*enabled = false/,
+    /^Much of the work that generate has leased waits for something slow: 12 of 96 for acme\/slow\. .*enabled = false/,
   ],
   [
     "deliver",
@@ -420,7 +420,7 @@ test.each<[string, Part<"jobs">, RegExp]>([
   [
     "that fails",
     { sweep: JOB, "merge-costs": { ...JOB, failures: 9, lastError: "ERROR:  it broke.", isLate: true } },
-    /^The job keyframe-merge-costs fails: ERROR: {2}it broke\. Change what its error names\. .*cron\.job_run_details/,
+    /^The job keyframe-merge-costs fails: ERROR: {2}it broke\. Fix what the error names\. .*cron\.job_run_details/,
   ],
   [
     "that has not run for long, or never",
@@ -493,9 +493,9 @@ test("GET /api/health?deep=1 while an owner uses a rate up and an app has a trig
     problems: [],
     notices: [
       expect.stringMatching(
-        /^Owner 7d3f1c52-\S+ has used up the rate of generate requests for 14 s: what exceeds it is refused.*route_class = 'generate'.*ban the account/,
+        /^Owner 7d3f1c52-\S+ has used up the rate of generate requests for 14 s: the rest is refused.*route_class = 'generate'.*ban the account/,
       ),
-      expect.stringMatching(/of wait requests for 11 s: what exceeds it is looked at less often/),
+      expect.stringMatching(/of wait requests for 11 s: the rest is checked less often/),
       expect.stringMatching(
         /^Triggers that are not Keyframe's .*: app_skip on keyframe\.predictions\. .*drop them first\.$/,
       ),

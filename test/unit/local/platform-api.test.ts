@@ -55,7 +55,7 @@ test("a database that another data folder's stack has used → the demo user's s
   const keys = (demoPassword: string) => ({ publishableKey: PUBLISHABLE_KEY, demoPassword }) as StackKeys; // all that is read
   await signInDemoUser(platform.url, keys("film-of-the-first"));
   await expect(signInDemoUser(platform.url, keys("film-of-another"))).rejects.toThrow(
-    "The database has a demo user of another data folder, whose password is not in keys.json here: name that folder with --data, or give an empty database.",
+    "The database has the demo user of another data folder, whose password is not in this keys.json. Name that folder with --data, or use an empty database.",
   );
 });
 

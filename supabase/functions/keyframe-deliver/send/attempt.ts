@@ -113,6 +113,6 @@ export function eventHeaders(secrets: string[], eventId: string, now: Date, body
 /** Throws unless the secret is base64. */
 function sign(secret: string, text: string): string {
   const encoded = secret.replace(/^whsec_/, "");
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) throw new Error("The secret is no base64.");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) throw new Error("The secret is not base64.");
   return `v1,${createHmac("sha256", Buffer.from(encoded, "base64")).update(text).digest("base64")}`;
 }

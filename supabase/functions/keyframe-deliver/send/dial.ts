@@ -118,7 +118,7 @@ type CheckedLookup = (hostname: string) => Promise<string[]>;
 export function createCheckedLookup(resolve: Resolve, rules: AddressRules): CheckedLookup {
   return async (hostname) => {
     const found = await resolve(hostname).catch(() => []);
-    if (found.length === 0) throw new SendError("dns", "The name does not resolve.");
+    if (found.length === 0) throw new SendError("dns", "The host name does not resolve.");
     for (const { address } of found) {
       const reason = checkAddress(address, rules);
       if (reason !== null) throw new SendError("address", reason);

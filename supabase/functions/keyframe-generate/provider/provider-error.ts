@@ -93,7 +93,7 @@ export function createVerdict(error: ProviderError): Verdict {
   }
   if (isOurSetup(status, explanation)) {
     const message = sentence(
-      "The provider refuses how it is called. An administrator has to correct the setup.",
+      "The provider rejected the format of the request. An administrator must correct the setup.",
       explanation,
     );
     return { action: "fail", reason: { code: "provider_refused_setup", message }, retryable: true };
@@ -143,8 +143,8 @@ const SENTENCES = {
   provider_unreachable: "The provider could not be reached.",
   provider_unavailable: "The provider is not available.",
   provider_rate_limited: "The provider is rate-limiting us.",
-  provider_unauthorized: "The provider refuses our access. An administrator has to renew its token.",
-  provider_payment_required: "The provider asks for payment. An administrator has to look at the account's billing.",
+  provider_unauthorized: "The provider rejected the service's token. An administrator must renew it.",
+  provider_payment_required: "The provider requires payment. An administrator must check the account's billing.",
 };
 
 function codeOf(status: number | null): keyof typeof SENTENCES {
@@ -155,5 +155,5 @@ function codeOf(status: number | null): keyof typeof SENTENCES {
 }
 
 function sentence(ours: string, explanation: string): string {
-  return explanation === "" ? ours : `${ours} It said: ${explanation}`;
+  return explanation === "" ? ours : `${ours} The provider said: “${explanation}”`;
 }

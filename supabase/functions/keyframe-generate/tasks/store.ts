@@ -85,7 +85,7 @@ async function recordProblem(
 function explain(error: OutputError | StorageError): { code: string; message: string; again: boolean } {
   if (error instanceof OutputError) return error;
   if (error.status === 413) {
-    const message = "The output is larger than Storage admits. An administrator can raise the limit.";
+    const message = "The output is larger than Storage allows. An administrator can raise the limit.";
     return { code: "output_too_large", message, again: false };
   }
   return { code: "storage_unavailable", message: "The output could not be stored.", again: true };
@@ -162,7 +162,7 @@ async function readHead(source: AsyncGenerator<Uint8Array>): Promise<{ head: Uin
   }
   const type = detectMedia(head);
   if (type !== null) return { head, type };
-  throw notUsable("It is not an image, a video or a sound that browsers show or play.");
+  throw notUsable("It is not an image, a video or a sound that browsers can show or play.");
 }
 
 function notUsable(why: string): OutputError {

@@ -105,7 +105,7 @@ function verdictOf(error: unknown, isSent: boolean): Verdict {
   if (error instanceof ProviderError) return isSent ? createVerdict(error) : retryVerdict(error);
   if (error instanceof UnsupportedInput) return fail({ code: "unsupported_input", message: error.message });
   if (error instanceof ImageDeleted || (error instanceof StorageError && error.status === 404))
-    return fail({ code: "input_file_missing", message: "An image that this step builds on has been deleted." });
+    return fail({ code: "input_file_missing", message: "An image that this step uses has been deleted." });
   if (error instanceof StorageError)
     return retry({ code: "storage_unavailable", message: "The input images could not be read." });
   if (error instanceof SearchTooLong)
