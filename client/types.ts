@@ -156,7 +156,7 @@ export type Estimate = {
   availableMicros: number | null;
   /** Null if you do not pay in advance. */
   balance: Balance | null;
-  /** Whether the budgets and your balance would admit the start now. */
+  /** Whether the budgets and your balance would allow the start now. */
   withinBudget: boolean;
   /** The elements that the start would use. */
   elements: { elementId: string; name: string }[];
@@ -184,7 +184,7 @@ export type Credit = {
   amountMicros: number;
   note: string | null;
   createdAt: string;
-  /** The balance with it. */
+  /** The balance, with this credit included. */
   balance: Balance;
 };
 
@@ -230,7 +230,7 @@ export type Prediction = {
   status: PredictionStatus;
   /** From 0 to 1; null when unknown. */
   progress: number | null;
-  /** While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null. */
+  /** While queued: 0 when it has a slot, 1 for the next in the queue; 1000 means 1000 or later. Otherwise null. */
   queuePosition: number | null;
   /** While queued: the video of the shot before, for whose last picture it waits. */
   waitsFor: string | null;
@@ -268,7 +268,7 @@ export type Project = {
   title: string;
   textPrompt: string;
   description: string;
-  /** The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath. */
+  /** The image that apps offer for the next frames. A start uses it only if the request sends referenceImagePath. */
   referenceImagePath: string | null;
   /** Width to height of its frames and videos, such as 9:16. */
   aspectRatio: string;
@@ -332,7 +332,7 @@ export type Shot = Project & Record<"predictions" | "takes", Record<Step, ShotPr
 export type FilmWithShots = Film & { shots: Shot[] };
 /** In the order of the shots. Empty if no shot lacks the step. */
 export type StartedFilm = { predictions: Prediction[] };
-/** The amounts are of all shots that can start, together. */
+/** The amounts are the sum of all shots that can start. */
 export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "elements"> & {
   /** The shots that lack the step, in order. `error`: why one cannot start. */
   shots: (Pick<Estimate, "estimateMicros" | "atMostMicros" | "elements"> & {
@@ -362,7 +362,7 @@ export type Share = {
   shareId: string;
   filmId: string;
   createdAt: string;
-  /** When the link ends; null: when it is revoked. */
+  /** When the link expires; null: never, until it is revoked. */
   expiresAt: string | null;
 };
 /** `token` is answered once. */
@@ -475,9 +475,9 @@ type Quote = {
   quote?: "true" | undefined;
 };
 type StartFilm = Omit<Start, "projectId" | "count"> & {
-  /** Only these shots, if they lack the step. Default: all that lack it, at most the first 60. */
+  /** Only these shots, if they are missing the step. Default: all shots that are missing it, at most the first 60. */
   projectIds?: string[] | undefined;
-  /** True: also the shots whose shown take is outdated and not selected, and what continues a shot that is made again. */
+  /** True: also the shots whose shown take is outdated and not selected, and shots that continue one that is made again. */
   outdated?: boolean | undefined;
 };
 type Endpoint = {

@@ -69,7 +69,7 @@ export const createProjectBody = z
   .meta({ id: "CreateProject" });
 
 const projectReference = referenceImagePath.nullable().meta({
-  description: "The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath.",
+  description: "The image that apps offer for the next frames. A start uses it only if the request sends referenceImagePath.",
 });
 const selectedTake = id.nullable();
 const selectedText =
@@ -82,7 +82,7 @@ export const changeProjectBody = changeBody("ChangeProject", {
   referenceImagePath: projectReference.optional(),
   aspectRatio: projectRatio.optional(),
   filmId: id.nullable().optional().meta({
-    description: "Moves it to this film, as the last shot; null: out of its film. Its own film: no change.",
+    description: "Moves it to this film, as the last shot; null: removes it from its film. Its own film: no change.",
   }),
   elementIds: ownElements.optional(),
   plan: z
@@ -149,7 +149,7 @@ export const listProjectsQuery = z.strictObject({
   include: z
     .literal("predictions", { error: "Must be predictions." })
     .optional()
-    .meta({ description: "predictions: adds `predictions` and `takes` to each project, as its own read has them." }),
+    .meta({ description: "predictions: adds `predictions` and `takes` to each project, as its own read returns them." }),
 });
 
 export const projectPage = z

@@ -7,7 +7,7 @@ const seconds = z.number().min(0).nullable();
 const age = (description: string) => seconds.meta({ description: `${description} In seconds.` });
 
 const cronJob = z.object({
-  scheduled: z.boolean().meta({ description: "Whether pg_cron has an entry of the job that runs here." }),
+  scheduled: z.boolean().meta({ description: "Whether pg_cron has an entry of the job that runs in this database." }),
   obstacle: z
     .string()
     .nullable()
@@ -171,7 +171,7 @@ const parts = {
       failed: count("Requests of pg_net without an answer, of all senders."),
       lastAcceptedSeconds: age("Time since the last kick was accepted; null: none in the last hour."),
       servedDatabase: z.string().nullable().meta({
-        description: "The database that pg_net serves, if it is not this one: no kick is sent then. Otherwise null.",
+        description: "The database that pg_net serves, if it is not this one: then no kick is sent. Otherwise null.",
       }),
     })
     .meta({ description: "From pg_net's tables, of the last five minutes." }),

@@ -13,7 +13,7 @@ comment on table keyframe_private.film_shares is 'Links to films. To revoke one,
 comment on column keyframe_private.film_shares.id is 'Named by shareId in the API.';
 comment on column keyframe_private.film_shares.film_id is 'The film that it shows.';
 comment on column keyframe_private.film_shares.token_hash is 'The SHA-256 of the token. The token itself is stored nowhere.';
-comment on column keyframe_private.film_shares.expires_at is 'When the link ends; null: when it is revoked.';
+comment on column keyframe_private.film_shares.expires_at is 'When the link expires; null: never, until it is revoked.';
 create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
 create index film_shares_expires_at_idx on keyframe_private.film_shares (expires_at) where expires_at is not null;
 
