@@ -25,7 +25,7 @@ export async function readLastFrame(video: Blob): Promise<Blob> {
   }
 }
 
-const cannotRead = () => new FilmError("cannot_read", "Cannot decode the video here. Try another browser.");
+const cannotRead = () => new FilmError("cannot_read", "This browser cannot decode the video. Try another one.");
 
 /** By the canvas of a browser; null without one. */
 async function drawImage(sample: media.VideoSample, { width, height }: Size): Promise<Blob | null> {

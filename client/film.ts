@@ -83,7 +83,7 @@ async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Bl
   if (file === undefined) {
     if (shots.reduce((sum, shot) => sum + shot.file.size, 0) > MOST_IN_MEMORY) {
       const message =
-        "In memory a film has at most 1 GB, and this one has more. Choose a file for it, in Chrome or Edge.";
+        "A film in memory can have at most 1 GB, and this one is larger. Choose a file for it, in Chrome or Edge.";
       throw new FilmError("too_large", message);
     }
     const parts: Blob[] = [];
@@ -117,6 +117,6 @@ function overwrite(parts: Blob[], { data, position }: Parameters<Sink["write"]>[
   }
   const part = parts[at];
   const from = position - begin;
-  if (part === undefined) throw new RangeError("Nothing is there to write over.");
+  if (part === undefined) throw new RangeError("There is nothing to write over.");
   parts[at] = new Blob([part.slice(0, from), data, part.slice(from + data.length)]);
 }

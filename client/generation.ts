@@ -97,7 +97,7 @@ export function generationMethods(settings: Settings) {
       { wait, ...options }: CallOptions & HoldOptions = {},
     ): Promise<StartedPrediction> => {
       if (quoteId === null || atMostMicros === null)
-        throw new TypeError("The estimate has no quote: ask for it with `quote`.");
+        throw new TypeError("The estimate has no quote. Request it with `quote`.");
       const json = { quoteId, atMostMicros };
       return remember(await operate("startQuote", {}, { ...options, ...hold(wait), json }, settings));
     },

@@ -99,7 +99,7 @@ function fill(at: string, path: Record<string, string>): string {
   return at.replace(/:(\w+)/g, (_, name: string) => {
     const value = path[name] ?? "";
     // URLs resolve dots to a parent path, which would be another operation.
-    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be an identifier.`);
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be an id.`);
     return encodeURIComponent(value);
   });
 }

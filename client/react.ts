@@ -55,7 +55,7 @@ export function KeyframeProvider({ client, children }: { client: KeyframeClient;
 
 function useStore(): Store {
   const store = useContext(StoreContext);
-  if (store === null) throw new Error("Wrap the page in <KeyframeProvider client={…}>: the hooks use its client.");
+  if (store === null) throw new Error("Wrap the page in <KeyframeProvider client={…}>. The hooks use its client.");
   return store;
 }
 

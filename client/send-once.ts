@@ -44,14 +44,14 @@ export function sendOnce(call: Call, settings: Settings): Promise<Answer> {
 }
 
 const NO_TOKEN_IN_TIME =
-  "getToken has not answered in time. Inside onAuthStateChange supabase-js answers only once your callback has returned: make the call after it.";
+  "getToken did not return in time. Inside onAuthStateChange, supabase-js answers only after your callback has returned: make the call after that.";
 
 async function askForToken({ getToken }: Settings): Promise<string | null> {
   let token: string | null;
   try {
     token = await getToken();
   } catch (error) {
-    throw new KeyframeError("no_token", "getToken failed. Try again.", { cause: sentence(error) });
+    throw new KeyframeError("no_token", "getToken failed: sign in again, or check the function.", { cause: sentence(error) });
   }
   // fetch would quote an invalid token in its error.
   if (token === null || /^[\x21-\x7e]+$/.test(token)) return token;

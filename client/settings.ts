@@ -75,10 +75,10 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
     mustBeSet(
       "getToken",
       getToken,
-      "Give the function that returns the session's token; on a server, secretKey and userId.",
+      "Pass a function that returns the session's token; on a server, pass secretKey and userId.",
     );
     if (typeof getToken !== "function") throw new TypeError("getToken must be a function.");
-    if (apikey !== undefined) mustBeSet("apikey", apikey, "Give the project's publishable key, or leave apikey out.");
+    if (apikey !== undefined) mustBeSet("apikey", apikey, "Pass the project's publishable key, or leave apikey out.");
     if (apikey !== undefined && !/^[\x21-\x7e]+$/.test(apikey))
       throw new TypeError("apikey must be visible ASCII characters.");
     return { getToken, headers: apikey === undefined ? {} : { apikey } };
@@ -87,10 +87,10 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
   // Pages and their workers have a location; React Native has none.
   if (globalThis.location !== undefined || globalThis.navigator?.product === "ReactNative")
     throw new TypeError(
-      "secretKey is for servers only: in a browser or an app everybody could read it. Give getToken.",
+      "secretKey is for servers only: in a browser or an app anyone could read it. Pass getToken.",
     );
-  mustBeSet("secretKey", secretKey, "Give the project's secret key, sb_secret_….");
-  mustBeSet("userId", userId, "Give the id of the user to act for.");
+  mustBeSet("secretKey", secretKey, "Pass the project's secret key, sb_secret_….");
+  mustBeSet("userId", userId, "Pass the id of the user to act for.");
   if (!/^sb_secret_[\x21-\x7e]+$/.test(secretKey))
     throw new TypeError("secretKey must be the project's secret key, sb_secret_….");
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(userId))
@@ -116,7 +116,7 @@ function supabaseUrl(given: string): string {
   }
   const path = url.pathname.replace(/\/+$/, "");
   if (path.includes("/functions")) {
-    throw new TypeError("url must be the project's Supabase URL, without /functions/v1: the client adds that.");
+    throw new TypeError("url must be the project's Supabase URL without /functions/v1, which the client adds.");
   }
   return url.origin + path;
 }

@@ -109,5 +109,5 @@ const holdFor = (ms: number): number => Math.min(LONGEST_HOLD_S, Math.max(1, Mat
 const timeoutError = (name: string, ms: number): KeyframeError =>
   new KeyframeError(
     "timeout",
-    `The ${name} has not ended within ${ms / 1000} s. It continues: wait again, or cancel what runs.`,
+    `The ${name} did not end within ${ms / 1000} s. It is still running: wait again, or cancel it.`,
   );

@@ -56,7 +56,7 @@ export function createServices(config: Config): Services {
       signal: signal ?? null,
     }).catch((cause: unknown) => {
       signal?.throwIfAborted();
-      throw new KeyframeError("network", "No answer came.", { cause: String(cause) });
+      throw new KeyframeError("network", "There was no answer.", { cause: String(cause) });
     });
     const answer: unknown = await response.json().catch(() => null);
     if (!response.ok) throw refusalOf(response.status, answer);

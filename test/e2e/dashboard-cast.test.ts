@@ -51,7 +51,7 @@ test("a character and a place in the cast → a frame is made with them; after a
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Enlarge the first frame" }).click();
   const about = page.getByRole("dialog");
-  await about.getByText("Anna has changed since.").waitFor();
+  await about.getByText("Anna has changed.").waitFor();
   await inputOf(about, "Elements").getByText("Anna, The pier").waitFor();
   await about.getByRole("button", { name: "Use these inputs" }).click();
   await card.getByRole("button", { name: /^Settings/ }).click();

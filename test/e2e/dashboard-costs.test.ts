@@ -173,7 +173,7 @@ test("a video of unknown price under a budget → said before it, and refused wi
   await card.getByText("about $0.28").waitFor();
   await choose(page, "Video", "Length", "10 s");
   await card.getByText("price unknown").waitFor();
-  await card.getByText("Your budget needs a known price. Choose another model.").waitFor();
+  await card.getByText("Your budget requires a known price. Choose another model.").waitFor();
   await card.getByRole("button", { name: "Generate" }).click();
   await card
     .getByRole("alert")

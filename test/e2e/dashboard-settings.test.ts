@@ -233,7 +233,7 @@ test("“Start at the first frame” is taken back → references instead of fra
   await card.getByText("Generate the first frame first.").waitFor();
   await card.getByRole("button", { name: "Settings" }).click();
   await card.getByLabel("Model").selectOption("bytedance/seedance-2.0");
-  await card.getByText("Seedance 2.0 takes either frames or reference images.").waitFor();
+  await card.getByText("Seedance 2.0 accepts either frames or reference images.").waitFor();
   expect(await card.getByRole("button", { name: "Add image" }).count()).toBe(0);
   await card.getByLabel("Start at the first frame").uncheck();
   await card.getByRole("button", { name: "Use an image" }).waitFor({ state: "detached" });
@@ -306,7 +306,7 @@ test("the chosen model is gone at the provider → said, the default is set; tha
   await card.getByTitle(`${byDefault?.label} · `).waitFor();
   await card.getByRole("button", { name: "All takes: first frame" }).click();
   await page.getByRole("button", { name: "Use these inputs" }).click();
-  const words = "The inputs of that picture are set, without what can no longer be used:";
+  const words = "The inputs of that picture are set, except those that can no longer be used:";
   await page.getByText(`${words} the model Gone.`).waitFor();
   await page.close(); // it would ask for the price in a project that is gone
   await person.keyframe.deleteProject(projectId);

@@ -54,7 +54,7 @@ test("a film generates what is missing → the price of what is ticked is shown;
   const steps = (title: string) => page.getByRole("list", { name: `Steps of ${title}` });
   const missing = page.getByRole("button", { name: "Generate what is missing" });
   await steps("One").getByText("First frame: Starting").waitFor();
-  await page.getByText("Under way: 1 first frame.").waitFor();
+  await page.getByText("Generating: 1 first frame.").waitFor();
   expect(await missing.getAttribute("aria-busy")).toBe("true"); // there is nothing else to make
 
   await addShot("Two");

@@ -124,6 +124,6 @@ test("a shot is duplicated → its texts, ratio, image and settings, behind it; 
   await page.goto(`/#/films/${filmId}`);
   await page.getByRole("button", { name: "Actions for Night" }).click();
   await page.getByRole("menuitem", { name: "Duplicate" }).click();
-  await page.getByText("“Night (copy)” is made.").waitFor();
+  await page.getByText("“Night (copy)” was created.").waitFor();
   await page.getByRole("link", { name: "Night (copy)" }).waitFor();
 });

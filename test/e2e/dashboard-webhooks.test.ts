@@ -90,7 +90,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByLabel("Overlap in hours").fill("0");
   await page
-    .getByText("All old secrets are revoked now: your server rejects requests until it has the new one")
+    .getByText("All old secrets are revoked now. Your server rejects requests until it has the new one")
     .waitFor();
   await page.getByLabel("Revoke every old secret now").check();
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
@@ -235,7 +235,7 @@ test("an open page follows what happens; a delivery shows its project, body and 
     const testing = page.getByRole("dialog", { name: "Test event" });
     await testing.getByText("Not delivered.").waitFor();
     await testing.getByText("It is retried automatically; the next attempt is").waitFor();
-    await testing.getByText("Your server asked to retry later. Its Retry-After is followed.").waitFor();
+    await testing.getByText("Your server asked to retry later. Keyframe follows its Retry-After.").waitFor();
   } finally {
     await repaired.close();
   }

@@ -97,12 +97,12 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
       <PromptField minRows={4} maxRows={14} elements={cast.ofFilm} {...field("textPrompt")} />
       <DescriptionField {...field("description")} />
       {before && (
-        <Radio.Group label="Its video begins" value={start} onChange={setStart}>
+        <Radio.Group label="Its video starts" value={start} onChange={setStart}>
           <Stack gap="xs" mt="xs">
-            <Radio value={CONTINUES} label="Where the video of the shot before ends" />
+            <Radio value={CONTINUES} label="Where the previous shot's video ends" />
             <Radio
               value={OWN_FRAME}
-              label={lastFrame ? "At the last frame of the shot before" : "At a first frame of its own"}
+              label={lastFrame ? "At the previous shot's last frame" : "At a new first frame"}
             />
           </Stack>
         </Radio.Group>

@@ -23,7 +23,7 @@ type Props = {
 /** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, onDeleted, ...props }: Props) {
   const change = useChangeProject(project.projectId);
-  const duplicate = useDuplicate(project, props.onDuplicated ?? (({ title }) => notify(`“${title}” is made.`)));
+  const duplicate = useDuplicate(project, props.onDuplicated ?? (({ title }) => notify(`“${title}” was created.`)));
   return (
     <ActionsMenu
       variant="subtle"
@@ -110,7 +110,7 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
         label="Film"
         description={
           films.data?.length === 0
-            ? "You have no films yet. Make one on the page Films."
+            ? "You have no films yet. Create one on the Films page."
             : `“${title}” will be added at the end of that film.`
         }
         data-autofocus

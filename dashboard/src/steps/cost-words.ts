@@ -41,9 +41,9 @@ export function overBudgetWords(
     return balanceSentence(balance.availableMicros, atMostMicros ?? 0, start);
   if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)
-    return "Your budget needs a known price. Choose another model.";
+    return "Your budget requires a known price. Choose another model.";
   if (availableMicros === null || atMostMicros === null || atMostMicros <= availableMicros)
-    return "The service's budget does not admit this start now. Try again later.";
+    return "The service's budget does not allow this start now. Try again later.";
   const amount = apart(availableMicros, atMostMicros);
   return `${start.what} can cost ${amount(atMostMicros)}, and your budget has ${amount(availableMicros)} left. Choose ${cheaper(start)}.`;
 }

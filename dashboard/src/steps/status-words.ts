@@ -58,9 +58,9 @@ export const markedOf = (latest: ShotPrediction | null, take: ShotPrediction | n
 
 /** The status as text, with the queue position or the progress. */
 export function statusWords({ status, queuePosition, progress, waitsFor }: ShotPrediction): string {
-  if (waitsFor !== null) return "Waits for the shot before";
+  if (waitsFor !== null) return "Waiting for the previous shot";
   if (status === "queued" && queuePosition !== null && queuePosition > 0)
-    return `Queued, number ${queuePosition} in line`;
+    return `Queued, number ${queuePosition} in the queue`;
   if (status === "processing" && progress !== null) return `${STATUS_WORD.processing}, ${Math.floor(progress * 100)} %`;
   return STATUS_WORD[status];
 }
@@ -79,13 +79,13 @@ export function outdatedWords(
   const reasons = frames.flatMap(({ name, frame }) => {
     if (frame === null) return [`Its ${name} was deleted.`];
     const isReplaced = frame?.projectId === projectId && !shown.includes(frame.predictionId);
-    return isReplaced ? [`Made with a ${name} that is not the selected one.`] : [];
+    return isReplaced ? [`Made with a ${name} that is not selected.`] : [];
   });
   for (const { name, changed } of elements)
-    reasons.push(changed.includes("deleted") ? `${name} was deleted.` : `${name} has changed since.`);
+    reasons.push(changed.includes("deleted") ? `${name} was deleted.` : `${name} has changed.`);
   const other = continues
-    ? "The shot before is another one now, or shows another video."
-    : "Made with a frame that is not the selected one.";
+    ? "The previous shot has changed, or shows another video."
+    : "Made with a frame that is not selected.";
   return reasons.join(" ") || other;
 }
 

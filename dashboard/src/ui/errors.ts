@@ -10,7 +10,7 @@ export function errorSentence(error: unknown): string {
   }
   if (error.budget !== null) return refusalWords(error.budget);
   if (error.balance !== null) return exhaustedWords(error.balance);
-  if (isChangedElsewhere(error)) return "It was changed elsewhere meanwhile. Check it, then try again.";
+  if (isChangedElsewhere(error)) return "It was changed elsewhere. Check it, then try again.";
   return error.message;
 }
 

@@ -44,7 +44,7 @@ export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner
   const left =
     scope === "owner"
       ? `Your budget for ${name} has ${amount(availableMicros)} of ${dollars(limitMicros)} left`
-      : `The budget of all users for ${name} does not have enough left`;
+      : `The service's budget for ${name} does not have enough left`;
   return `${left}; this start can cost ${amount(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it resets.`;
 }
 

@@ -120,7 +120,7 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
       {isAtOnce && (
         <>
           <Text size="sm">
-            For a leaked secret. All old secrets are revoked now: your server rejects requests until it has the new one,
+            For a leaked secret. All old secrets are revoked now. Your server rejects requests until it has the new one,
             and those events are retried later.
           </Text>
           <Checkbox

@@ -94,7 +94,7 @@ test.each([
 ])("secretKey in %s → TypeError", (_, globals) => {
   for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
   expect(() => createKeyframeClient(asServer)).toThrow(
-    new TypeError("secretKey is for servers only: in a browser or an app everybody could read it. Give getToken."),
+    new TypeError("secretKey is for servers only: in a browser or an app anyone could read it. Pass getToken."),
   );
 });
 
@@ -138,7 +138,7 @@ test("getToken never answers → no_token with what to do, not a fault of the ne
   await expect(refused).rejects.toMatchObject({
     code: "no_token",
     message:
-      "getToken has not answered in time. Inside onAuthStateChange supabase-js answers only once your callback has returned: make the call after it.",
+      "getToken did not return in time. Inside onAuthStateChange, supabase-js answers only after your callback has returned: make the call after that.",
   });
   expect(server.seen).toEqual([]);
 });

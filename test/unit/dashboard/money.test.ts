@@ -52,7 +52,7 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
     "refused for another reason than the owner's budget",
     { withinBudget: false },
     "about $0.45",
-    "The service's budget does not admit this start now. Try again later.",
+    "The service's budget does not allow this start now. Try again later.",
   ],
   [
     "less balance than it can cost",
@@ -74,7 +74,7 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
 test("refused by the service's budget → said without what others have spent, and until when", () => {
   const resetsAt = "2026-12-01T00:00:00.000Z";
   const words = refusalWords({ scope: "service", period: "day", estimateMicros: 450_000, resetsAt });
-  expect(words).toContain("The budget of all users for today does not have enough left; this start can cost $0.45.");
+  expect(words).toContain("The service's budget for today does not have enough left; this start can cost $0.45.");
   expect(words).toMatch(/or wait until .*2026.*, when it resets\.$/);
 });
 

@@ -128,12 +128,12 @@ describe("why a take is outdated", () => {
     { elementId: "e", name: "Anna", changed },
   ];
   test.each<[...Row, elements?: Prediction["changedElements"]]>([
-    ["another first frame is selected", replaced, shown, "Made with a first frame that is not the selected one."],
+    ["another first frame is selected", replaced, shown, "Made with a first frame that is not selected."],
     ["its last frame was deleted", shown, null, "Its last frame was deleted."],
-    ["both", replaced, null, "Made with a first frame that is not the selected one. Its last frame was deleted."],
+    ["both", replaced, null, "Made with a first frame that is not selected. Its last frame was deleted."],
     ["a frame of another project is current", { ...last, projectId: "another" }, null, "Its last frame was deleted."],
-    ["not read yet", undefined, shown, "Made with a frame that is not the selected one."],
-    ["an element has changed", shown, shown, "Anna has changed since.", elements("text", "imagePaths")],
+    ["not read yet", undefined, shown, "Made with a frame that is not selected."],
+    ["an element has changed", shown, shown, "Anna has changed.", elements("text", "imagePaths")],
     ["an element was deleted", shown, shown, "Anna was deleted.", elements("deleted")],
   ])("%s → said", (_, first, other, words, changed = []) => {
     const frames = [
@@ -144,7 +144,7 @@ describe("why a take is outdated", () => {
   });
 
   test("the shot before shows another video → said", () => {
-    expect(outdatedWords(project, [], [], true)).toBe("The shot before is another one now, or shows another video.");
+    expect(outdatedWords(project, [], [], true)).toBe("The previous shot has changed, or shows another video.");
   });
 });
 
