@@ -26,7 +26,7 @@ type Filming = { ctx: WorkflowContext<State>; keyframe: KeyframeClient; lookAfte
 
 export type FilmWorkflow = ReturnType<typeof filmWorkflow>;
 
-/** `lookAfterSeconds`: when to ask how a prediction stands that has sent no event. A cancelled one never sends any. */
+/** `lookAfterSeconds`: when to ask how a prediction stands that has sent no event. A canceled one never sends any. */
 export const filmWorkflow = (clientFor: (userId: string) => KeyframeClient, lookAfterSeconds: number) =>
   workflow({
     name: "film",

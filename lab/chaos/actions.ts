@@ -8,7 +8,7 @@ import type { Start, User, World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
 const MAX_OPEN = 20;
-/** The delay between the two starts of a pair, and the share of pairs of which one is cancelled at once. */
+/** The delay between the two starts of a pair, and the share of pairs of which one is canceled at once. */
 const PAIR_APART_MS = 50;
 const PAIR_CANCELED = 0.4;
 

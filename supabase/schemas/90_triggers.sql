@@ -188,12 +188,12 @@ create trigger _540_settle_deleted after delete on keyframe.predictions
 comment on trigger _540_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
 create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
-comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
+comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for canceling, and unanswered submits for a search.';
 create trigger _560_abandon_submits after update of status on keyframe.predictions
   for each row when (old.completed_at is null
     and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
   execute function keyframe_private.abandon_submits();
-comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
+comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for canceling, and unanswered submits for a search.';
 create trigger _570_unselect_deleted_take after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
 comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';

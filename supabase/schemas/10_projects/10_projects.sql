@@ -165,7 +165,7 @@ begin
 end $$;
 comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 
--- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are cancelled. With more predictions
+-- A deletion would discard runs that are paid for. Administrators and account deletions may: their runs are canceled. With more predictions
 -- than one request may delete, the owner no longer sees the project, and delete_parts deletes it.
 create function keyframe_private.delete_by_user()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$

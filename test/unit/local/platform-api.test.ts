@@ -186,14 +186,14 @@ test("a function that does not run → 503 BOOT_ERROR, one that there is not →
   for (const name of ["nobody", "constructor"]) expect(await call(name)).toEqual([404, "NOT_FOUND"]);
 });
 
-test("a function that redirects → the client gets that; a client that leaves → the function's answer is cancelled", async () => {
-  const cancelled = Promise.withResolvers<void>();
+test("a function that redirects → the client gets that; a client that leaves → the function's answer is canceled", async () => {
+  const canceled = Promise.withResolvers<void>();
   const serve = (handler: Deno.ServeHandler) =>
     Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, handler);
   const api = serve(({ url }) => {
     if (url.endsWith("/away")) return new Response(null, { status: 302, headers: { location: "/elsewhere" } });
     const start = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(1));
-    return new Response(new ReadableStream({ start, cancel: () => cancelled.resolve() }));
+    return new Response(new ReadableStream({ start, cancel: () => canceled.resolve() }));
   });
   const callFunction = createFunctionsRoute({ api: `http://127.0.0.1:${api.addr.port}` }, platform.url);
   const gateway = serve((request) => callFunction(request, new URL(request.url)));
@@ -204,7 +204,7 @@ test("a function that redirects → the client gets that; a client that leaves �
   const endless = await fetch(`${base}/endless`, { signal: leave.signal });
   await endless.body?.getReader().read();
   leave.abort();
-  await cancelled.promise;
+  await canceled.promise;
   await Promise.all([gateway.shutdown(), api.shutdown()]);
 });
 
