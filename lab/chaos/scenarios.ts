@@ -309,7 +309,7 @@ async function holdOpen({ sql }: World, work: (sql: postgres.ReservedSql) => Pro
 async function holdAll(open: postgres.Sql, owner: string): Promise<void> {
   await open`select from keyframe.projects where owner_id = ${owner} for update`;
   await open`select from keyframe.predictions where owner_id = ${owner} order by id for update`;
-  await open`select keyframe_private.take_lock('slots', ${owner})`;
+  await open`select keyframe_private.acquire_lock('slots', ${owner})`;
   await open`select from keyframe_private.provider_submits where owner_id = ${owner} for update`;
   await open`select from keyframe_private.daily_costs for update`;
   await open`select from auth.users where id = ${owner} for update`;

@@ -79,7 +79,7 @@ comment on function keyframe_private.random_secret is 'A signing secret of Stand
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
 --   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
 
-create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
+create function keyframe_private.acquire_lock(name text, id uuid, waits boolean default true)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   key constant bigint := hashtextextended(format('keyframe %s of %s', name, id), 0);
@@ -90,7 +90,7 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false when somebody else holds the lock.';
+comment on function keyframe_private.acquire_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false when somebody else holds the lock.';
 
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$

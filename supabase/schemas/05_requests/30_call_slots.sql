@@ -11,10 +11,10 @@ begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  if not keyframe_private.take_lock('call 1', caller, waits => false) then
+  if not keyframe_private.acquire_lock('call 1', caller, waits => false) then
     slots := (select s.max_calls_per_owner from keyframe_private.settings s);
     slot := 2;
-    while slot <= slots and not keyframe_private.take_lock('call ' || slot, caller, waits => false) loop
+    while slot <= slots and not keyframe_private.acquire_lock('call ' || slot, caller, waits => false) loop
       slot := slot + 1;
     end loop;
   end if;
@@ -42,9 +42,9 @@ begin
   perform keyframe_private.take_call();
   -- Not in a transaction that writes: it may hold a row that a reader waits for.
   if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
-    if not keyframe_private.take_lock('read 0', caller, waits => false)
-      and not keyframe_private.take_lock('read 1', caller, waits => false) then
-      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    if not keyframe_private.acquire_lock('read 0', caller, waits => false)
+      and not keyframe_private.acquire_lock('read 1', caller, waits => false) then
+      perform keyframe_private.acquire_lock('read ' || pg_backend_pid() % 2, caller);
     end if;
     perform set_config('keyframe.read_of', caller::text, true);
   end if;

@@ -75,7 +75,7 @@ begin
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
     if take_token.route_class = 'change' and caller is not null then
-      perform keyframe_private.take_lock('changes', caller);
+      perform keyframe_private.acquire_lock('changes', caller);
     end if;
     return null;
   elsif bucket.tokens < 0 then

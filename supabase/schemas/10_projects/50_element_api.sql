@@ -53,7 +53,7 @@ begin
     perform keyframe_private.raise_if(not found, 'not_found',
       'The element that this Idempotency-Key created has been deleted. Send a new key.');
   else
-    perform keyframe_private.take_lock('elements', auth.uid());
+    perform keyframe_private.acquire_lock('elements', auth.uid());
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.elements e where e.owner_id = auth.uid()) >= keyframe_private.max_elements('owner'), 'invalid_request',
       format('You have %s elements already. Delete one first.', keyframe_private.max_elements('owner')));

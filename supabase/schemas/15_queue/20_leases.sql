@@ -197,7 +197,7 @@ declare
   checked_at timestamptz;
   rest double precision;
 begin
-  if wait_ms <= 0 or not keyframe_private.take_lock('waits ' || function_name, null, waits => false) then
+  if wait_ms <= 0 or not keyframe_private.acquire_lock('waits ' || function_name, null, waits => false) then
     return true;
   end if;
   loop

@@ -74,7 +74,7 @@ begin
     perform keyframe_private.require_may_remove(array(select unnest(left_out) except select unnest(keyframe_private.images_of_plan(new.plan))));
     return null;
   end if;
-  perform keyframe_private.take_lock('references', old.owner_id);
+  perform keyframe_private.acquire_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', substr(path, 10), old.owner_id from unnest(left_out) path where not keyframe_private.is_reference_used(path)
   on conflict do nothing;
@@ -304,7 +304,7 @@ declare
   held constant keyframe_private.work := keyframe_private.held_work(work_id, lease_token);
 begin
   if held.id is not null then
-    perform keyframe_private.take_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
     if keyframe_private.begin_continuing(held.owner_id) then
       perform keyframe_private.reschedule(held, now(), 0, null);
     else

@@ -113,7 +113,7 @@ end $$;
 create function keyframe_private.admit_or_queue()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_lock('slots', new.owner_id);
+  perform keyframe_private.acquire_lock('slots', new.owner_id);
   -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -209,7 +209,7 @@ declare
   moment timestamptz;
   slots integer;
 begin
-  perform keyframe_private.take_lock('slots', owner);
+  perform keyframe_private.acquire_lock('slots', owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);

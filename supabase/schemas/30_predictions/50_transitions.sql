@@ -41,7 +41,7 @@ begin
     where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
     return; -- one waits already, with its work
   end if;
-  perform keyframe_private.take_lock('slots', prediction.owner_id);
+  perform keyframe_private.acquire_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
   where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
     select from keyframe_private.provider_submits o

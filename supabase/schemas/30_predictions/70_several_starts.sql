@@ -139,7 +139,7 @@ begin
     request.rate := keyframe_private.take_more(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
     perform keyframe_private.take_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
-    perform keyframe_private.take_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
+    perform keyframe_private.acquire_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
     shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
     with made as (
       insert into keyframe.predictions as p (project_id, step, input, model)

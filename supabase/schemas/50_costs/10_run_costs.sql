@@ -218,7 +218,7 @@ begin
       and case b.scope when 'owner' then b.available_micros < most_micros
         else (b.scope, b.period) = (refused ->> 'scope', refused ->> 'period') end
   loop
-    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
+    if keyframe_private.acquire_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
       insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
       values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
       on conflict do nothing;

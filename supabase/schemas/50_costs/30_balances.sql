@@ -80,7 +80,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   if exists (
       select from keyframe_private.balance_notes n where n.owner_id = owner and n.type = note_balance.type and n.credits = note_balance.credits)
-    or not keyframe_private.take_lock(note_balance.type, owner, waits => false) then
+    or not keyframe_private.acquire_lock(note_balance.type, owner, waits => false) then
     return;
   end if;
   insert into keyframe_private.balance_notes (owner_id, type, credits) values (owner, note_balance.type, note_balance.credits) on conflict do nothing;

@@ -73,7 +73,7 @@ end $$;
 create function keyframe_private.limit_endpoints()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_lock('endpoints', new.owner_id);
+  perform keyframe_private.acquire_lock('endpoints', new.owner_id);
   perform keyframe_private.raise_if((select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20,
     'invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   return new;

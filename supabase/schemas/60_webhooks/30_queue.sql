@@ -77,7 +77,7 @@ declare
   leased integer;
   is_others boolean;
 begin
-  if not keyframe_private.take_lock('lane', endpoint, waits => false) then
+  if not keyframe_private.acquire_lock('lane', endpoint, waits => false) then
     return 0;
   end if;
   select e.* into receiver from keyframe.webhook_endpoints e where e.id = endpoint and e.enabled;

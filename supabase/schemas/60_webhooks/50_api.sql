@@ -292,7 +292,7 @@ begin
   perform from keyframe.webhook_endpoints e
   where e.id = recover_webhook_endpoint.endpoint_id and keyframe_private.is_own(e.owner_id) for key share;
   endpoint := keyframe_private.own_endpoint(endpoint_id);
-  perform keyframe_private.take_lock('recovery', endpoint.id);
+  perform keyframe_private.acquire_lock('recovery', endpoint.id);
   -- Added as exhausted: the update below then makes all of them pending at once, in the order of their events.
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, 'exhausted', now(), v.created_at

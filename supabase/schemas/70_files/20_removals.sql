@@ -101,7 +101,7 @@ begin
   for owner in
     select distinct d.owner_id from deleted d, unnest(keyframe_private.uploads_of(d)) path order by 1
   loop
-    perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
+    perform keyframe_private.acquire_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, owner_id)
@@ -119,7 +119,7 @@ returns trigger language plpgsql volatile security definer set search_path = '' 
 declare
   path constant text := to_jsonb(old) ->> tg_argv[0];
 begin
-  perform keyframe_private.take_lock('references', old.owner_id);
+  perform keyframe_private.acquire_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name, owner_id)
   select 'projects', substr(path, 10), old.owner_id
   where not keyframe_private.is_reference_used(path)
@@ -132,7 +132,7 @@ create function keyframe_private.keep_reference(path text, owner uuid)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.require_upload(path, owner);
-  perform keyframe_private.take_lock('references', owner);
+  perform keyframe_private.acquire_lock('references', owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.removed_by is null;
   perform keyframe_private.raise_if(
     exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)), 'not_found',
@@ -235,7 +235,7 @@ begin
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     -- Under the lock, a prediction that uses an image is visible, or finds the removal. An open transaction leaves them to the next run.
-    continue when not keyframe_private.take_lock('references', owner, waits => false);
+    continue when not keyframe_private.acquire_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name, owner_id)
     select 'projects', image.name, owner from unnest(names) as image (name)
     where not keyframe_private.is_reference_used('projects/' || image.name)
