@@ -155,7 +155,7 @@ function msUntilToken(error: unknown): number | undefined {
   return Math.min(MAX_REFUSED_MS, (Number(windowSeconds) / Number(limit)) * 1000);
 }
 
-/** The hint of keyframe_private.take_token and take_call. */
+/** The hint of keyframe_private.acquire_token and take_call. */
 const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
 /** `r` is 0 and `t` the seconds until the next request is admitted. */

@@ -32,7 +32,7 @@ create function keyframe_private.refuse(refused keyframe_private.refusal, route_
 returns json language plpgsql volatile set search_path = '' as $$
 begin
   if route_class is not null and refused.code <> 'rate_limited' then
-    perform keyframe_private.take_token(route_class);
+    perform keyframe_private.acquire_token(route_class);
   end if;
   perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
@@ -75,7 +75,7 @@ comment on function keyframe_private.random_secret is 'A signing secret of Stand
 -- The settings of a transaction: what it has done already, so that it does it once. None says who calls. A savepoint that is rolled back
 -- takes them back, with what they note.
 --   keyframe.call_of, keyframe.read_of: it has a call slot of this user (take_call), or one of two turns to read (may_read).
---   keyframe.change_of: it has taken its token: the statements of one change count once (take_token, limit_changes).
+--   keyframe.change_of: it has taken its token: the statements of one change count once (acquire_token, limit_changes).
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
 --   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).
 

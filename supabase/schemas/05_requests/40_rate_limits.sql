@@ -39,7 +39,7 @@ create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_si
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
 -- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
-create function keyframe_private.take_token(
+create function keyframe_private.acquire_token(
   route_class text, cost integer default 1, needed keyframe_private.client_right default null, holder uuid default auth.uid())
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 #variable_conflict use_column
@@ -50,12 +50,12 @@ begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   perform keyframe_private.take_call();
-  if take_token.route_class in ('create', 'generate', 'upload', 'change') then
+  if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform keyframe_private.require_not_moved(caller);
   end if;
   with limited as (
-    select l.*, greatest(0, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
-    where l.route_class = take_token.route_class and caller is not null
+    select l.*, greatest(0, least(acquire_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
+    where l.route_class = acquire_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
@@ -74,7 +74,7 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    if take_token.route_class = 'change' and caller is not null then
+    if acquire_token.route_class = 'change' and caller is not null then
       perform keyframe_private.acquire_lock('changes', caller);
     end if;
     return null;
@@ -85,18 +85,18 @@ begin
         'policy', bucket.route_class, 'limit', bucket.capacity, 'window_seconds', ceil(bucket.capacity / bucket.per_second),
         'wait_seconds', ceil(-bucket.tokens / bucket.per_second))::text);
   end if;
-  if take_token.route_class = 'change' then
+  if acquire_token.route_class = 'change' then
     perform set_config('keyframe.change_of', caller::text, true);
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.take_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.acquire_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
 
 -- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
 create function keyframe_private.take_more(rate jsonb, number integer, per_token integer)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 begin
-  return case when number < per_token then rate else keyframe_private.take_token('read', number / per_token) end;
+  return case when number < per_token then rate else keyframe_private.acquire_token('read', number / per_token) end;
 end $$;
 comment on function keyframe_private.take_more is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
 
@@ -133,7 +133,7 @@ comment on function keyframe_private.rate_state is 'The state of the caller''s b
 create function keyframe_private.limit_inserts()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform keyframe_private.take_token(tg_argv[0]);
+  perform keyframe_private.acquire_token(tg_argv[0]);
   return new;
 end $$;
 
@@ -146,7 +146,7 @@ begin
   end if;
   perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
   if current_setting('keyframe.change_of', true) is distinct from auth.uid()::text then
-    perform keyframe_private.take_token('change');
+    perform keyframe_private.acquire_token('change');
   end if;
   return null;
 end $$;

@@ -60,7 +60,7 @@ begin
   end if;
   route_class := case when replayed then replay_class else route_class end;
   if route_class is not null then
-    rate := keyframe_private.take_token(route_class);
+    rate := keyframe_private.acquire_token(route_class);
   end if;
 end $$;
 comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';

@@ -57,7 +57,7 @@ create function keyframe.list_projects(
   before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', with_predictions boolean default false, search text default '')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted integer := least(max_rows, 101);
   looked_at integer := case when search = '' then wanted else 5000 end;
   matches keyframe.projects[];
@@ -100,7 +100,7 @@ comment on function keyframe.list_projects is 'The caller''s projects, newest fi
 create function keyframe.read_project(project_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
@@ -156,7 +156,7 @@ comment on function keyframe.update_project is 'Changes the caller''s project. E
 create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin

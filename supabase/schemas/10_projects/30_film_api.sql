@@ -60,7 +60,7 @@ create function keyframe.list_films(
   max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.films[] := array(
     select f from keyframe.films f
     where f.owner_id = auth.uid() and (f.created_at, f.id) < (before_created_at, before_id)
@@ -78,7 +78,7 @@ comment on function keyframe.list_films is 'The caller''s films with the identif
 create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   wanted keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
@@ -160,7 +160,7 @@ comment on function keyframe.update_film is 'Changes the caller''s film: its tex
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];

@@ -60,7 +60,7 @@ comment on function keyframe.share_film is 'Creates a share of the caller''s fil
 create function keyframe.list_film_shares(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('read', needed => 'manage');
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_film(film_id);
@@ -77,7 +77,7 @@ comment on function keyframe.list_film_shares is 'The shares of the caller''s fi
 create function keyframe.revoke_film_share(film_id uuid, share_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
   gone keyframe_private.film_shares;
   refused keyframe_private.refusal;
 begin
@@ -113,7 +113,7 @@ begin
       jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
   end if;
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);
-  perform keyframe_private.take_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
+  perform keyframe_private.acquire_token('shared', 1 + cardinality(shots) / keyframe_private.projects_per_token(), holder => shared.id);
   return json_build_object('owner_id', shared.owner_id, 'title', shared.title, 'rate', null, 'shots', (
     select coalesce(json_agg(json_build_object('title', (s.project).title, 'video', case when v.id is not null then json_strip_nulls(
       json_build_object('path', v.output_path, 'content_type', v.output_content_type, 'width', v.output_width, 'height', v.output_height,

@@ -73,7 +73,7 @@ create function keyframe.list_elements(
   max_rows integer default 20, before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.elements[] := array(
     select e from keyframe.elements e
     where e.owner_id = auth.uid() and (e.created_at, e.id) < (before_created_at, before_id)
@@ -89,7 +89,7 @@ comment on function keyframe.list_elements is 'The caller''s elements, newest fi
 create function keyframe.read_element(element_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return json_build_object('element', keyframe_private.element_json(keyframe_private.own_element(element_id)), 'rate', rate);
@@ -103,7 +103,7 @@ create function keyframe.update_element(
   element_id uuid, changes jsonb default '{}', image_paths text[] default null, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change'); -- before any lock
   changed keyframe.elements;
   images text[];
   refused keyframe_private.refusal;
@@ -133,7 +133,7 @@ comment on function keyframe.update_element is 'Changes the caller''s element. `
 create function keyframe.delete_element(element_id uuid, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.elements;
   deleted json;
   refused keyframe_private.refusal;

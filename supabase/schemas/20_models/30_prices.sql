@@ -182,7 +182,7 @@ comment on function keyframe_private.prices_json is 'The prices of a model that 
 create function keyframe.list_models()
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
 begin
   return json_build_object('rate', rate, 'steps', (
     select json_agg(json_build_object('step', s.step, 'models', (

@@ -152,7 +152,7 @@ begin
       perform keyframe_private.raise_if(payer.number > l.capacity and auth.uid() is not null, 'invalid_request',
         format('This request starts %s predictions at once, and the maximum is %s. Start fewer.', payer.number, l.capacity))
       from keyframe_private.rate_limits l where l.route_class = 'generate';
-      perform keyframe_private.take_token('generate', payer.number - 1);
+      perform keyframe_private.acquire_token('generate', payer.number - 1);
     end if;
     perform keyframe_private.require_spending();
     perform keyframe_private.add_submits(payer.starts);

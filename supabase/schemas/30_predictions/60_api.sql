@@ -126,7 +126,7 @@ create function keyframe.estimate_prediction(
   quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
   number constant integer := coalesce(estimate_prediction.count, 1);
   made keyframe_private.quotes;
   priced record;
@@ -159,7 +159,7 @@ create function keyframe.read_prediction(
   project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when waiting then 'wait' else 'read' end);
   wanted keyframe.predictions;
   refused keyframe_private.refusal;
 begin
@@ -227,7 +227,7 @@ comment on function keyframe.cancel_prediction is 'Cancels a prediction of the c
 create function keyframe.update_prediction(project_id uuid, prediction_id uuid, changes jsonb)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   changed keyframe.predictions;
   before text;
   refused keyframe_private.refusal;
@@ -257,7 +257,7 @@ comment on function keyframe.update_prediction is 'Hides a prediction of the cal
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
   wanted keyframe.predictions;
   before json;
   refused keyframe_private.refusal;
@@ -316,7 +316,7 @@ create function keyframe.list_predictions(
   only_takes boolean default false, with_hidden boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
   refused keyframe_private.refusal;

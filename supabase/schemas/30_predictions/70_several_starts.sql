@@ -138,7 +138,7 @@ begin
     started := keyframe_private.started_before(request.answer);
     request.rate := keyframe_private.take_more(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    perform keyframe_private.take_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
+    perform keyframe_private.acquire_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
     perform keyframe_private.acquire_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
     shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
     with made as (
@@ -158,7 +158,7 @@ exception when sqlstate 'KEYFR' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
   -- The first shot that is refused ends the insert. To name the others costs Postgres two milliseconds for each shot.
-  perform keyframe_private.take_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
+  perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
   select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
   into refusals
   from jsonb_to_recordset((keyframe_private.estimate_starts(shots, step, input, model)).estimate -> 'shots') s ("projectId" uuid, error jsonb)
@@ -176,7 +176,7 @@ create function keyframe.estimate_film(
   outdated boolean default false, quote boolean default false)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token(case when quote then 'create' else 'read' end);
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
   shots uuid[];
   priced record;
   made keyframe_private.quotes;
@@ -185,7 +185,7 @@ begin
   perform keyframe_private.require_user();
   shots := keyframe_private.shots_without(film_id, step, project_ids, outdated);
   if cardinality(shots) > 1 then
-    rate := keyframe_private.take_token('read', cardinality(shots) - 1);
+    rate := keyframe_private.acquire_token('read', cardinality(shots) - 1);
   end if;
   priced := keyframe_private.estimate_starts(shots, step, input, model);
   if quote and cardinality(priced.starts) > 0 then

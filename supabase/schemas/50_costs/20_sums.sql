@@ -243,7 +243,7 @@ declare
   first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
   last_day constant date := coalesce(to_day, today);
   days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
-  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
+  rate jsonb := keyframe_private.acquire_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
   groups json;
   refused keyframe_private.refusal;
 begin

@@ -52,7 +52,7 @@ comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of 
 create function keyframe.list_webhook_endpoints()
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
@@ -68,7 +68,7 @@ comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller
 create function keyframe.read_webhook_endpoint(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.own_endpoint(endpoint_id)), 'rate', rate);
@@ -83,7 +83,7 @@ create function keyframe.update_webhook_endpoint(
   max_in_flight integer default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -107,7 +107,7 @@ comment on function keyframe.update_webhook_endpoint is 'Changes the given field
 create function keyframe.delete_webhook_endpoint(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.acquire_token('change');
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -123,7 +123,7 @@ comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of 
 create function keyframe.reveal_webhook_secret(endpoint_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.own_endpoint(endpoint_id);
@@ -203,7 +203,7 @@ create function keyframe.list_webhook_deliveries(
   before_created_at timestamptz default 'infinity', before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', event_type text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   page keyframe.webhook_deliveries[];
   refused keyframe_private.refusal;
 begin
@@ -236,7 +236,7 @@ comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoi
 create function keyframe.read_webhook_delivery(delivery_id uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.acquire_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(

@@ -41,7 +41,7 @@ begin
       from keyframe_private.reserve_idempotency_key(
         idempotency_key, admit_upload.request_hash, replay_class => null) r;
     if request_hash is null or not replayed then
-      perform keyframe_private.take_token('upload');
+      perform keyframe_private.acquire_token('upload');
     end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
