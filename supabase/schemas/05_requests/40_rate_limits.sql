@@ -93,12 +93,12 @@ end $$;
 comment on function keyframe_private.acquire_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
 
 -- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
-create function keyframe_private.take_more(rate jsonb, number integer, per_token integer)
+create function keyframe_private.acquire_more_tokens(rate jsonb, number integer, per_token integer)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 begin
   return case when number < per_token then rate else keyframe_private.acquire_token('read', number / per_token) end;
 end $$;
-comment on function keyframe_private.take_more is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.acquire_more_tokens is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
 
 create function keyframe_private.rows_per_token()
 returns integer language sql immutable set search_path = '' as $$

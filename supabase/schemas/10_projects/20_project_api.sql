@@ -74,7 +74,7 @@ begin
     order by l.created_at desc, l.id desc
     limit wanted);
   if with_predictions then
-    rate := keyframe_private.take_more(rate, cardinality(matches), keyframe_private.projects_per_token());
+    rate := keyframe_private.acquire_more_tokens(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too

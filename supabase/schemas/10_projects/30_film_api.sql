@@ -67,7 +67,7 @@ declare
     order by f.created_at desc, f.id desc
     limit least(max_rows, 101));
 begin
-  rate := keyframe_private.take_more(
+  rate := keyframe_private.acquire_more_tokens(
     rate, (select count(*)::integer from unnest(page) f join keyframe.projects p on p.film_id = f.id), 1000);
   return json_build_object(
     'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
@@ -85,7 +85,7 @@ declare
 begin
   wanted := keyframe_private.own_film(film_id);
   shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
-  rate := keyframe_private.take_more(rate, cardinality(shots), keyframe_private.projects_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (

@@ -352,7 +352,7 @@ begin
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;
-  rate := keyframe_private.take_more(rate, cardinality(page), keyframe_private.rows_per_token());
+  rate := keyframe_private.acquire_more_tokens(rate, cardinality(page), keyframe_private.rows_per_token());
   return json_build_object(
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]')

@@ -136,7 +136,7 @@ begin
   perform keyframe_private.require_user();
   if request.replayed then
     started := keyframe_private.started_before(request.answer);
-    request.rate := keyframe_private.take_more(request.rate, cardinality(started), keyframe_private.projects_per_token());
+    request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
     perform keyframe_private.acquire_token('generate', 0); -- locks the bucket before the film; the insert takes one for each shot
     perform keyframe_private.acquire_lock('films', auth.uid()); -- of two at once, the second finds what the first has started
