@@ -143,7 +143,7 @@ function databaseError(name: string, failure: Failure): ApiError {
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
-/** The owner has as many calls in the database as may be (keyframe_private.take_call). Nothing was done, and no token taken. */
+/** The owner has as many calls in the database as may be (keyframe_private.acquire_call_slot). Nothing was done, and no token taken. */
 const isRefusedForCalls = (error: unknown): boolean =>
   error instanceof ApiError && error.extra.headers?.["RateLimit-Policy"]?.startsWith('"calls"') === true;
 
@@ -155,7 +155,7 @@ function msUntilToken(error: unknown): number | undefined {
   return Math.min(MAX_REFUSED_MS, (Number(windowSeconds) / Number(limit)) * 1000);
 }
 
-/** The hint of keyframe_private.acquire_token and take_call. */
+/** The hint of keyframe_private.acquire_token and acquire_call_slot. */
 const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
 /** `r` is 0 and `t` the seconds until the next request is admitted. */

@@ -74,7 +74,7 @@ comment on function keyframe_private.random_secret is 'A signing secret of Stand
 
 -- The settings of a transaction: what it has done already, so that it does it once. None says who calls. A savepoint that is rolled back
 -- takes them back, with what they note.
---   keyframe.call_of, keyframe.read_of: it has a call slot of this user (take_call), or one of two turns to read (may_read).
+--   keyframe.call_of, keyframe.read_of: it has a call slot of this user (acquire_call_slot), or one of two turns to read (may_read).
 --   keyframe.change_of: it has taken its token: the statements of one change count once (acquire_token, limit_changes).
 --   keyframe.deleted_predictions: how many it has deleted with their projects, at most 1,000 (delete_by_user).
 --   keyframe.kicked_<worker>: it has kicked this worker (kick_unless_running).

@@ -1,7 +1,7 @@
 -- How many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
-create function keyframe_private.take_call()
+create function keyframe_private.acquire_call_slot()
 returns boolean language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := auth.uid();
@@ -27,7 +27,7 @@ begin
     'You have too many requests in progress. Wait for the time in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', slots, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end $$;
-comment on function keyframe_private.take_call is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
+comment on function keyframe_private.acquire_call_slot is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
 
 -- Reads straight through the Data API cannot take a token: they may not write. Two of an owner run at a time, the others wait for them.
 -- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
@@ -39,7 +39,7 @@ begin
   if caller is null or coalesce(current_setting('request.method', true), '') = '' then
     return true;
   end if;
-  perform keyframe_private.take_call();
+  perform keyframe_private.acquire_call_slot();
   -- Not in a transaction that writes: it may hold a row that a reader waits for.
   if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
     if not keyframe_private.acquire_lock('read 0', caller, waits => false)

@@ -49,7 +49,7 @@ declare
 begin
   perform keyframe_private.require_client_may(coalesce(needed,
     case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
-  perform keyframe_private.take_call();
+  perform keyframe_private.acquire_call_slot();
   if acquire_token.route_class in ('create', 'generate', 'upload', 'change') then
     perform keyframe_private.require_not_moved(caller);
   end if;

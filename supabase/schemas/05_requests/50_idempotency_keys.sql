@@ -34,7 +34,7 @@ begin
   perform keyframe_private.require_client_may('generate');
   resource_id := fresh;
   replayed := false;
-  perform keyframe_private.take_call(); -- an equal request waits below
+  perform keyframe_private.acquire_call_slot(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     perform keyframe_private.raise_if(caller is null and auth.role() is distinct from 'service_role', 'unauthorized',

@@ -167,7 +167,7 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.snapshot_figures is 'What has kept dead rows from being removed for long: sessions, prepared transactions, replication slots, standbys; at most three.';
 
--- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (take_call), which other
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (acquire_call_slot), which other
 -- roles can forge: those who hold three connections or more, for two seconds together, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
