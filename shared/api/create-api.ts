@@ -54,7 +54,7 @@ export function createApi(
     storage,
     sharedFilms: createSharedFilms(database, storage, secretKey),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
-    takeUploadTurn: createUploadTurns(bodyClock),
+    acquireUploadTurn: createUploadTurns(bodyClock),
     refusals: createRefusals(system),
     log,
     verifySession,

@@ -21,7 +21,7 @@ export type Deps = HoldClock & {
   sharedFilms: SharedFilms;
   /** Reads JSON bodies. */
   readBody: BodyReader;
-  takeUploadTurn: UploadTurns;
+  acquireUploadTurn: UploadTurns;
   refusals: Refusals;
   verifySession: SessionVerifier;
   /** For the webhook paths, which also accept the project's secret key. */

@@ -16,8 +16,8 @@ const admitted = answerBase.extend({ file_id: z.uuid() });
  * POST /api/projects/reference-images → 201 { referenceImagePath }. A token of the caller's rate limit is taken before the body is
  * read. The bytes decide the type, not the caller. Metadata is removed, because the stored image goes to the provider.
  */
-export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, takeUploadTurn }) =>
-  takeUploadTurn(call.caller.ownerId, call.body.maxBytes, async (readBody) => {
+export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, acquireUploadTurn }) =>
+  acquireUploadTurn(call.caller.ownerId, call.body.maxBytes, async (readBody) => {
     const admit = (args: Idempotency) => database.call("admit_upload", args, call.caller, admitted);
     let answer = await admit(call.idempotency);
     const bytes = await call.body.read(readBody);

@@ -51,7 +51,7 @@ const MAX_REFUSED = 10_000;
 
 export function createDatabase(
   { database, reads }: PlatformClient,
-  { takeTurn = createCallTurns(), sleep = pause, elapsed = () => performance.now() } = {},
+  { acquireTurn = createCallTurns(), sleep = pause, elapsed = () => performance.now() } = {},
 ): Database {
   const refusals = createBoundedCache<{ error: ApiError; until: number }>(
     MAX_REFUSED,
@@ -72,7 +72,7 @@ export function createDatabase(
       // With an Idempotency-Key it can be a repetition, which takes its token from another class. Without an owner the bucket is a link's.
       const isRemembered = ownerId !== null && idempotency_key === undefined;
       const key = `${ownerId} ${name} ${waiting === true}`;
-      const data = await takeTurn(ownerId, async () => {
+      const data = await acquireTurn(ownerId, async () => {
         const refused = isRemembered ? refusals.get(key) : undefined;
         if (refused) throw refused.error;
         try {
