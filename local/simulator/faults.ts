@@ -88,12 +88,12 @@ export class FaultBook {
       const value = this.#take(name, model, prompt, asked);
       if (value === undefined) continue;
       if (name !== "lost_answer") return { answer: name, answerValue: value, run: new Map() };
-      return { answer: name, answerValue: "", run: this.#takeRun(model, prompt, asked) };
+      return { answer: name, answerValue: "", run: this.#nextRun(model, prompt, asked) };
     }
-    return { answer: null, answerValue: "", run: this.#takeRun(model, prompt, asked) };
+    return { answer: null, answerValue: "", run: this.#nextRun(model, prompt, asked) };
   }
 
-  #takeRun(model: string, prompt: string, asked: ReadonlyMap<string, string>): Map<FaultName, string> {
+  #nextRun(model: string, prompt: string, asked: ReadonlyMap<string, string>): Map<FaultName, string> {
     return new Map(
       runFaults.flatMap((name) => {
         const value = this.#take(name, model, prompt, asked);

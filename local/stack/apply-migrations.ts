@@ -85,7 +85,7 @@ const ORIGINAL_MS = 2_000;
  * @param secretKey a copied data folder has that of its original
  * @returns what to say of a copy
  */
-export async function takeAddress(sql: Sql, url: string, secretKey: string): Promise<string | undefined> {
+export async function adoptAddress(sql: Sql, url: string, secretKey: string): Promise<string | undefined> {
   const [found] = await sql<{ address: string | null; used: boolean }[]>`
     select keyframe_private.address() as address, exists (select from keyframe.predictions) as used`;
   const { address = null, used = false } = found ?? {};

@@ -57,7 +57,7 @@ export function createLeased(now: () => number) {
       for (const endpoint of endpoints.values()) giveBack(endpoint.waiting.splice(0));
     },
     /** The work to give back with the next call, and again when that fails. */
-    takeReturned: (): number[] => returned.splice(0),
+    drainReturned: (): number[] => returned.splice(0),
     returnAgain: (work: number[]): void => void returned.push(...work),
   };
 }

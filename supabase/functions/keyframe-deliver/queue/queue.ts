@@ -59,7 +59,7 @@ export function createQueue({ exchange, attempt, log, clock, address }: QueueSet
   ): Promise<boolean> {
     const calledAt = clock.now();
     const { given, recorded, failed } = results.give();
-    const args = { results: given, returned: leased.takeReturned(), worker, max_rows, max_bytes: MAX_BYTES };
+    const args = { results: given, returned: leased.drainReturned(), worker, max_rows, max_bytes: MAX_BYTES };
     const report = { callMs: Math.round(callMs), isProcess: address !== undefined, address };
     const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
       failed(error);
