@@ -4,7 +4,7 @@ import type { BenchStack } from "./stack.ts";
 
 /** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */
 export type Benchmark = {
-  /** The command's argument, and the first column of the table in docs/benchmarks.md. */
+  /** The command's argument, and the first column of the table in lab/aims.md. */
   name: string;
   run(context: BenchContext): Promise<Result>;
 };

@@ -29,7 +29,7 @@ const HELP = `npm run bench -- [NAME …] [options]   compares Keyframe with the
 Run nothing else at the same time. Only ratios within one run are comparable.
 
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
-  --write    runs all, then writes shots a day and the aims into docs/benchmarks.md and the costs into docs/scale.md
+  --write    runs all, then writes the aims into lab/aims.md, shots a day into docs/benchmarks.md and the costs into docs/scale.md
   --quick    a short run of each, to check that it works
   --workers  functions, or npm run worker in place of the workers' functions: process by the Data API, database by a connection
 
@@ -85,12 +85,12 @@ async function main(): Promise<number> {
   const costs = Object.values(results).flatMap((result) => result.costs ?? []);
   const isWhole = Object.keys(results).length === BENCHMARKS.length;
   if (values.write && isWhole) {
-    await writeBlock("benchmarks.md", "aims", blockOf({ aims: [], tables: [summaryTable(results)] }, machine));
+    await writeBlock("lab/aims.md", "aims", blockOf({ aims: [], tables: [summaryTable(results)] }, machine));
     // Without processor times, off Linux, neither can be computed.
     if (costs.length > 0) {
       const figures = Object.assign({}, ...Object.values(results).map((result) => result.figures)) as Figures; // all have run
-      await writeBlock("benchmarks.md", "shots", blockOf({ aims: [], tables: shotTables(figures) }, machine));
-      await writeBlock("scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
+      await writeBlock("docs/benchmarks.md", "shots", blockOf({ aims: [], tables: shotTables(figures) }, machine));
+      await writeBlock("docs/scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
     }
   }
   const aims = Object.values(results).flatMap((result) => result.aims);

@@ -3,9 +3,9 @@ import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Aim, type Cost, isMet, type Result, type Table } from "./benchmark.ts";
 import type { Machine, Spread } from "./measure.ts";
 
-/** Writes a result into a page of docs/, between the two comments with its name. Other text stays. */
+/** Writes a result into a page, between the two comments with its name. Other text stays. */
 export async function writeBlock(page: string, name: string, block: string): Promise<void> {
-  const file = join(PROJECT_ROOT, "docs", page);
+  const file = join(PROJECT_ROOT, page);
   await Deno.writeTextFile(file, replaceBlock(await Deno.readTextFile(file), name, block));
 }
 
@@ -28,7 +28,7 @@ const textOf = (part: string | Table) => (typeof part === "string" ? part : mark
 
 const aimsTable = (aims: Aim[]): Table => ({ caption: "aim", columns: AIM_COLUMNS, rows: aims.map(rowOf) });
 
-/** All aims, for docs/benchmarks.md. */
+/** All aims, for lab/aims.md. */
 export const summaryTable = (results: Record<string, Result>): Table => ({
   caption: "benchmark",
   columns: ["aim", ...AIM_COLUMNS],

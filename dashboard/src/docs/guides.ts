@@ -39,7 +39,6 @@ export const GUIDES: Guide[] = [
   page("scale", "Scale"),
   page("architecture", "Architecture"),
   page("security", "Threat model"),
-  page("chaos", "Chaos runs"),
   page("benchmarks", "Benchmarks"),
   page("testing", "Tests"),
 ];

@@ -20,6 +20,7 @@ const pages = [
   "llms.txt",
   ...(await inFolder("docs")),
   ...(await inFolder("docs/decisions")),
+  ...(await inFolder("lab")),
 ].filter((path) => /\.(md|txt)$/.test(path));
 
 /** The text without its code blocks: what looks like a link there is code. */
