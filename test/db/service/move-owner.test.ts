@@ -141,7 +141,7 @@ test("a try that ended half way, then one while a prediction runs → nothing is
   const [untilRows = ""] = recipe.split("do $$"); // as psql sends it: each statement for itself
   await newCell.sql.unsafe(untilRows).simple();
 
-  await expect(newCell.sql.unsafe(recipe).simple()).rejects.toThrow(/still open in the old cell/);
+  await expect(newCell.sql.unsafe(recipe).simple()).rejects.toThrow(/still has open work in the old cell/);
   expect(await readOwned(newCell.sql, world.owner)).toEqual([]);
 
   await oldCell.sql`delete from keyframe.predictions where id = ${id}`;
