@@ -1,7 +1,7 @@
 -- An element: a character, a place, a prop or a style that returns in several shots. Written through its functions alone.
 
 create type keyframe.element_kind as enum ('character', 'place', 'prop', 'style');
-comment on type keyframe.element_kind is 'What an element is. A label for people; it doesn't change the result.';
+comment on type keyframe.element_kind is 'What an element is. A label for people; it doesn''t change the result.';
 
 create table keyframe.elements (
   id uuid primary key default gen_random_uuid(),

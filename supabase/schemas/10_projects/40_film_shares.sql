@@ -109,7 +109,7 @@ begin
   if not keyframe_private.acquire_lock('shared call 1', shared.owner_id, waits => false)
     and not keyframe_private.acquire_lock('shared call 2', shared.owner_id, waits => false) then
     perform keyframe_private.raise_error('rate_limited',
-      'Too many people are opening this owner's links. Wait for the time in Retry-After, then try again.',
+      'Too many people are opening this owner''s links. Wait for the time in Retry-After, then try again.',
       jsonb_build_object('policy', 'calls', 'limit', 2, 'window_seconds', 1, 'wait_seconds', 1)::text);
   end if;
   shots := array(select p from keyframe.projects p where p.film_id = shared.film_id order by p.film_position);

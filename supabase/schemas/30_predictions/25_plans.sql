@@ -99,7 +99,7 @@ begin
     and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
   perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
     and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
-    format('This shot's plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
+    format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
   planned := planned - array(
     select k.name from keyframe_private.known_controls() k
     where (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '')

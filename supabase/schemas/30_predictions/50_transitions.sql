@@ -282,7 +282,7 @@ begin
     when 'failed' then
       if run.failure = 'content_rejected' then
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
-          coalesce(nullif(run.error_message, ''), 'The model's safety filter rejected the prompt or an image. Try different wording or images.'), false,
+          coalesce(nullif(run.error_message, ''), 'The model''s safety filter rejected the prompt or an image. Try different wording or images.'), false,
             stage => run.stage);
       elsif run.failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, run.failure, keyframe_private.max_failures()) then
