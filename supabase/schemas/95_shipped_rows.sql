@@ -42,7 +42,7 @@ cross join (values
   }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
 ) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
 
--- Video models. Without firstFrame.required they make a video of a text too, in the ratios of aspectRatio.
+-- Video models. Without firstFrame.required they also make a video from text, in the ratios of aspectRatio.
 insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
   ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
     "prompt": {"field": "prompt", "maxLength": 2500}, "firstFrame": {"field": "start_image"},

@@ -1,6 +1,6 @@
 -- Extensions, and three schemas of our own. Nothing is created in public.
 
--- A removal leaves these two (tools/install/remove.sql). Without cascade: what the app has put there since stops the migration.
+-- A removal leaves these two (tools/install/remove.sql). Without cascade: objects that the app has added there stop the migration.
 do $$
 declare
   left_empty text;
@@ -13,7 +13,7 @@ begin
   end loop;
 end $$;
 
--- Keyframe never changes what is there: a schema or a bucket with one of our names stops the migration before anything is written. All is
+-- Keyframe never changes existing objects: a schema or a bucket with one of our names stops the migration before anything is written. All of it is
 -- in the message: the Supabase CLI prints no hint.
 do $$
 declare

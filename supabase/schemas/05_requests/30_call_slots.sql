@@ -1,4 +1,4 @@
--- How many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
+-- Limits how many requests of one owner the database answers at once (docs/decisions/0035-a-share-for-every-owner.md).
 
 -- Raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
 create function keyframe_private.acquire_call_slot()
@@ -29,7 +29,7 @@ begin
 end $$;
 comment on function keyframe_private.acquire_call_slot is 'Gives this transaction one of the call slots of its caller (settings.max_calls_per_owner), until it ends.';
 
--- Reads straight through the Data API cannot take a token: they may not write. Two of an owner run at a time, the others wait for them.
+-- Reads straight through the Data API cannot use a token, because they cannot write. Two per owner run at a time; others wait for them.
 -- Only in a request of the Data API: an error would end Realtime's transaction, which reads the rows of many users.
 create function keyframe_private.may_read()
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
@@ -50,4 +50,4 @@ begin
   end if;
   return true;
 end $$;
-comment on function keyframe_private.may_read is 'Takes one of the caller''s call slots for a read straight through the Data API.';
+comment on function keyframe_private.may_read is 'Uses one of the caller''s call slots for a read straight through the Data API.';

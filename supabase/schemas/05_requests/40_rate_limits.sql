@@ -5,10 +5,10 @@ create table keyframe_private.rate_limits (
   capacity integer not null check (capacity > 0),
   per_second double precision not null check (per_second > 0)
 );
-comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request uses one, or more if it costs more. A class without a row has no limit.';
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, films, elements, shares, quotes, webhook endpoints and their tests. generate: starts, one token for each prediction. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions, and repetitions with the same Idempotency-Key. wait: each look of a request that waits (Prefer: wait); without a token the next one comes later. shared: reads of a shared film, which has a bucket for each link.';
-comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
-comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests are allowed at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more are allowed each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -28,14 +28,14 @@ create unlogged table keyframe_private.rate_buckets (
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is; of the class shared, the id of the link.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user; for the class shared, the id of the link.';
 comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
 comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
-comment on column keyframe_private.rate_buckets.low_since is 'Since when each request has left less than a tenth of the capacity; a full bucket starts over. Null: the last request left more.';
+comment on column keyframe_private.rate_buckets.low_since is 'When requests began to leave less than a tenth of the capacity; a full bucket resets it. Null: the last request left more.';
 create index rate_buckets_low_since_idx on keyframe_private.rate_buckets (low_since) where low_since is not null;
 
--- Without enough tokens it raises rate_limited; without a caller or a limit it returns null. A call never costs more than a full bucket.
+-- Raises rate_limited without enough tokens; returns null without a caller or a limit. A call never costs more than a full bucket.
 -- An error that ends the transaction returns the tokens, so the functions that users call answer refusals instead of raising (refuse).
 -- Against deadlocks, locks are taken in this order: call, Idempotency-Key, user, token, then rows that others may hold. A request takes
 -- tokens of one class. Changes of one owner run one at a time, because they lock films and projects in any order.
@@ -61,14 +61,14 @@ begin
     select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set (tokens, low_since) = (
-            -- Since now, where the bucket was full, and where the clock was set back.
+            -- From now on, if the bucket was full or the clock was set back.
             select n.tokens,
               case when n.tokens < l.capacity / 10.0 then least(now(), case when n.tokens < excluded.tokens then b.low_since end) end
             from limited l
             cross join lateral (select least(
               excluded.tokens, -- what a full bucket would have left
               b.tokens + l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken) as tokens) n),
-          -- A request that began later may have finished first. More than a minute ahead means that the clock was set back.
+          -- A request that started later may have finished first. A time over a minute ahead means that the clock was set back.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
@@ -90,15 +90,15 @@ begin
   end if;
   return keyframe_private.rate_json(bucket.route_class, bucket.capacity, bucket.per_second, bucket.tokens);
 end $$;
-comment on function keyframe_private.acquire_token is 'Takes tokens from the bucket of its holder, by default the caller, and returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.acquire_token is 'Uses tokens of the bucket of its holder, by default the caller, and returns the bucket''s state as rate_json.';
 
--- How much a read weighs is known once its rows are chosen: it takes one token before that, and these before it answers.
+-- The cost of a read is known only once its rows are chosen: it uses one token before that, and these before it answers.
 create function keyframe_private.acquire_more_tokens(rate jsonb, number integer, per_token integer)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 begin
   return case when number < per_token then rate else keyframe_private.acquire_token('read', number / per_token) end;
 end $$;
-comment on function keyframe_private.acquire_more_tokens is 'Takes a token more of `read` for each per_token of what an answer has. Returns the state of the bucket, as rate_json.';
+comment on function keyframe_private.acquire_more_tokens is 'Uses one more token of `read` for each per_token rows of an answer. Returns the bucket''s state as rate_json.';
 
 create function keyframe_private.rows_per_token()
 returns integer language sql immutable set search_path = '' as $$

@@ -47,7 +47,7 @@ create function keyframe_private.projects_per_token()
 returns integer language sql immutable set search_path = '' as $$
   select 10
 $$;
-comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with their predictions, or priced by a start of a film that is refused.';
+comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with predictions, or priced by a refused start of a film.';
 
 -- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search looks
 -- at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token more

@@ -120,7 +120,7 @@ begin
 
   update keyframe.films f set updated_at = now()
   where f.id = film.id or f.id in (select p.film_id from keyframe.projects p where p.id = any (project_ids));
-  -- First out, then in: a project that takes the same position in another film would not be known from one that only enters it.
+  -- First remove, then add: otherwise a project with the same position in its old film could not be distinguished from a new one.
   update keyframe.projects p set film_id = null, film_position = null
   where p.film_id = film.id and p.id <> all (project_ids) or p.id = any (project_ids) and p.film_id <> film.id;
   update keyframe.projects p set film_id = film.id, film_position = w.position
@@ -156,7 +156,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.update_film is 'Changes the caller''s film: its texts, its elements, and with project_ids its shots and their order. `changes` and `versions` as for update_project.';
 
--- With with_projects, a running prediction stops all of it (generation_in_progress).
+-- With with_projects, a running prediction refuses the whole deletion (generation_in_progress).
 create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -1,4 +1,4 @@
--- Shares: links to a film. Everybody who has the token of a share can read titles, order and videos of the film, without a session.
+-- Shares are links to a film. Anyone who has the token of a share can read the film's titles, order and videos, without a session.
 
 create table keyframe_private.film_shares (
   id uuid primary key,
@@ -17,7 +17,7 @@ comment on column keyframe_private.film_shares.expires_at is 'When the link expi
 create index film_shares_film_id_created_at_idx on keyframe_private.film_shares (film_id, created_at desc);
 create index film_shares_expires_at_idx on keyframe_private.film_shares (expires_at) where expires_at is not null;
 
--- A repeated request gets a new token, which replaces the first one: of that one only the hash is known.
+-- A repeated request gets a new token, which replaces the first one, because only its hash is stored.
 create function keyframe.share_film(
   film_id uuid, expires_at timestamptz default null, idempotency_key text default null, request_hash text default null)
 returns json language plpgsql volatile security definer set search_path = '' as $$
@@ -91,7 +91,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.revoke_film_share is 'Ends a share of the caller''s film.';
 
--- Anybody may ask, through `api`. All links of an owner together have two calls at a time, and each link has a bucket of its own.
+-- Open to anyone, through `api`. All links of an owner together have two calls at a time, and each link has its own bucket.
 create function keyframe_worker.read_shared_film(token_hash text)
 returns json language plpgsql volatile security definer set search_path = '' set statement_timeout = '2s' set lock_timeout = '2s' as $$
 declare

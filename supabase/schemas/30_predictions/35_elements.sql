@@ -1,4 +1,4 @@
--- The elements of a start: their images join its references, their texts its prompt, and its input keeps a record of each.
+-- The elements of a start: their images are added to its references, their texts to its prompt, and its input keeps a record of each.
 
 create function keyframe_private.element_record(element keyframe.elements)
 returns jsonb language plpgsql stable set search_path = '' as $$
@@ -9,9 +9,9 @@ begin
 end $$;
 comment on function keyframe_private.element_record is 'An element as the input of a prediction keeps it.';
 
--- Whether a letter has an accent within it or after it changes nothing: names and prompts are compared as NFC has them.
+-- Names and prompts are compared in NFC, so a composed and a decomposed accent are equal.
 -- NFC puts marks in the order of their classes, and U+0345 has the last one: a character that moves before it is a mark. The list has the
--- marks without a class that are no letters for Postgres, but those that displays may ignore: they do not make another name.
+-- marks without a class that are not letters for Postgres, except those that displays may ignore.
 create function keyframe_private.continues_a_name(letter text)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
@@ -56,9 +56,9 @@ begin
     plain := plain || (named.element ->> 'name') || substr(part, named.length + 1);
   end loop;
 end $$;
-comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for a name that is not known.';
+comment on function keyframe_private.read_mentions is 'The elements that a prompt names by @name, and the prompt without those @. Raises for an unknown name.';
 
--- Of an input that a caller repeats. A record is kept while its text is in the prompt or, without a text, an image of it in the references.
+-- For a repeated input. A record is kept while its text is in the prompt or, without a text, while one of its images is in the references.
 create function keyframe_private.keep_element_records(asked jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
@@ -84,7 +84,7 @@ begin
     else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
   return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
-comment on function keyframe_private.keep_element_records is 'An input whose prompt and references have its elements already, with the records of those that are in it.';
+comment on function keyframe_private.keep_element_records is 'An input whose prompt and references already have its elements, with only the records that still apply.';
 
 -- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A video
 -- that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
@@ -148,7 +148,7 @@ begin
     char_length(asked ->> 'prompt'), used.number));
   return asked;
 end $$;
-comment on function keyframe_private.use_elements is 'What a request asks for, as read_input returned it, with its elements in prompt and references, and a record of each.';
+comment on function keyframe_private.use_elements is 'The input from read_input, with its elements added to prompt and references, and a record of each.';
 
 create function keyframe_private.element_names(input jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$

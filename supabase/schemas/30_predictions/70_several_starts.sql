@@ -1,4 +1,4 @@
--- What starts cost before they are made, and what the shots of a film lack.
+-- The cost of starts before they are made, and the missing shots of a film.
 
 create function keyframe_private.price_start(
   project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
@@ -13,7 +13,7 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see continue_previous.';
+comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see continue_previous.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -45,7 +45,7 @@ begin
         select from keyframe_private.balance_of(auth.uid()) b
         where b.available_micros is not null and (cost.most_charge_micros <= b.available_micros) is not true));
 end $$;
-comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would admit them.';
+comment on function keyframe_private.estimate_json is 'What starts of the caller cost together, and whether the budgets and the balance would allow them.';
 
 create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -59,7 +59,7 @@ begin
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the shot before has another one. Not a selected one: another start would not be shown.';
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a new one would not be shown.';
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
@@ -85,7 +85,7 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames of shots whose video starts elsewhere.';
 
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
@@ -119,7 +119,7 @@ begin
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed.';
+comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -157,7 +157,7 @@ exception when sqlstate 'KEYFR' then
   if shots = '{}' or refused.code = 'rate_limited' then
     return keyframe_private.refuse(refused, 'generate');
   end if;
-  -- The first shot that is refused ends the insert. To name the others costs Postgres two milliseconds for each shot.
+  -- The first refused shot ends the insert. Naming the others costs Postgres two milliseconds per shot.
   perform keyframe_private.acquire_token('generate', 1 + cardinality(shots) / keyframe_private.projects_per_token());
   select string_agg(array_position(keyframe_private.shots_of(film_id), s."projectId")::text, ', ') as shots, (array_agg(s.error))[1] as first
   into refusals
@@ -169,7 +169,7 @@ exception when sqlstate 'KEYFR' then
   end if;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that lack it, with `outdated` also where the shown take is outdated: for all or for none.';
+comment on function keyframe.start_film is 'Starts a step for the shots of the caller''s film that are missing it, with `outdated` also where the shown take is outdated: for all or for none.';
 
 create function keyframe.estimate_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -197,4 +197,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Costs a token for each shot. With quote, the price of those that can start holds; otherwise it stores nothing.';
+comment on function keyframe.estimate_film is 'What start_film would cost, with the shots that cannot start. Costs a token for each shot. With quote it holds the price of those that can start; otherwise it stores nothing.';

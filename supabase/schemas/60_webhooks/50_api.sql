@@ -1,6 +1,6 @@
 -- Functions that api calls for webhook endpoints.
 
--- The lock does not block the foreign keys of new deliveries: creating a project does not wait for a change of an endpoint.
+-- The lock does not block the foreign keys of new deliveries, so that creating a project does not wait for a change of an endpoint.
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -148,7 +148,7 @@ begin
     left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
     where v.id = delivery.event_id);
 end $$;
-comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
+comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its signed body and its subject, as its owner sees it.';
 
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
@@ -257,7 +257,7 @@ begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again := keyframe_private.own_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
-    -- One that is being sent now stays with its worker; its retries restart.
+    -- A delivery that is being sent stays with its worker; its retries restart.
     update keyframe.webhook_deliveries d
     set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
     where d.id = again.id
@@ -270,7 +270,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
--- Missed: while the endpoint was disabled. Leaves out what is within a minute of its retention: waiting for a row that is being pruned
+-- Missed means while the endpoint was disabled. Skips events within a minute of their retention's end: waiting for a row that is being pruned
 -- would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
@@ -306,7 +306,7 @@ begin
     select d.id, least(d.next_attempt_at, d.created_at) as due from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[])
       and d.created_at >= oldest
-      -- What is due goes out anyway.
+      -- Due deliveries are sent anyway.
       and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
     order by d.id
     for update
@@ -323,4 +323,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';
+comment on function keyframe.recover_webhook_endpoint is 'Resends to an endpoint of the caller what failed or was missed since a time.';
