@@ -13,8 +13,8 @@ begin
   end loop;
 end $$;
 
--- Keyframe never changes existing objects: a schema or a bucket with one of our names stops the migration before anything is written. All of it is
--- in the message: the Supabase CLI prints no hint.
+-- Keyframe never changes existing objects: a schema or a bucket with one of our names stops the migration before anything is written. All
+-- of it is in the message: the Supabase CLI prints no hint.
 do $$
 declare
   schemas text := (
@@ -49,7 +49,7 @@ create schema keyframe;
 comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
 
 create schema keyframe_worker;
-comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key alone. Exposed through the Data API, for service_role only.';
+comment on schema keyframe_worker is 'Keyframe: the functions that workers and api call with the secret key only. Exposed through the Data API, for service_role only.';
 
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';

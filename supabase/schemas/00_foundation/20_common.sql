@@ -90,7 +90,7 @@ begin
   end if;
   return pg_try_advisory_xact_lock(key);
 end $$;
-comment on function keyframe_private.acquire_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false when somebody else holds the lock.';
+comment on function keyframe_private.acquire_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends. Without waiting it returns false if the lock is taken.';
 
 create function keyframe_private.wire_time(at timestamptz)
 returns text language plpgsql immutable set search_path = '' as $$

@@ -1,5 +1,6 @@
 -- OAuth clients: apps and agents that a user approved at Supabase Auth. Their scopes limit nothing, so an administrator allows each one.
--- Every table that users read has a restrictive policy for them; functions and triggers ask through acquire_token or reserve_idempotency_key.
+-- Every table that users read has a restrictive policy for them; functions and triggers ask through acquire_token or
+-- reserve_idempotency_key.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
 comment on type keyframe_private.client_right is 'Each includes the previous ones. read: films, projects, elements, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them and their files, share films by link, and everything about webhooks.';

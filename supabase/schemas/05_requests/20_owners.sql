@@ -19,8 +19,8 @@ begin
 end $$;
 comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
--- The functions of the API are definers, so each checks this for a row that it finds by its id. Lists compare owner_id with auth.uid() instead,
--- to use an index; the planner never uses one for this.
+-- The functions of the API are definers, so each checks this for a row that it finds by its id. Lists compare owner_id with auth.uid()
+-- instead, to use an index; the planner never uses one for this.
 create function keyframe_private.is_own(owner uuid)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin

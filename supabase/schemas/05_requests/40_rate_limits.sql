@@ -21,7 +21,7 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
 -- Unlogged: a crash refills every bucket. The low fillfactor keeps an owner's row on its page (HOT updates).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
-  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
+  route_class text not null, -- no foreign key: all users' first tokens would wait for a transaction that locks the limit
   tokens double precision not null,
   refilled_at timestamptz not null,
   low_since timestamptz,

@@ -19,8 +19,8 @@ begin
 end $$;
 comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
--- Calls only functions that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a definer
--- function cannot change its role.
+-- Calls only functions that users may execute, with named arguments. Role and claims are local to the transaction. Invoker, because a
+-- definer function cannot change its role.
 create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
 returns json language plpgsql volatile security invoker set search_path = '' as $$
 declare

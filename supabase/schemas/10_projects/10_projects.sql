@@ -128,7 +128,8 @@ returns integer language sql immutable set search_path = '' as $$
 $$;
 comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
 
--- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the same position.
+-- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so that two shots cannot get the
+-- same position.
 create function keyframe_private.change_film()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -49,9 +49,9 @@ returns integer language sql immutable set search_path = '' as $$
 $$;
 comment on function keyframe_private.projects_per_token is 'How many projects one token pays for: read with predictions, or priced by a refused start of a film.';
 
--- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search looks
--- at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token more
--- for each ten projects.
+-- The next page follows (before_created_at, before_id); the first one infinity, so that every plan is a walk along the index. A search
+-- looks at 5,000 projects (about 10 ms); `searched_until` is the last of them if the page is not full. With predictions it costs one token
+-- more for each ten projects.
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default 'infinity',
   before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff', with_predictions boolean default false, search text default '')

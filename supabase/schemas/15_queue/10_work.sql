@@ -39,8 +39,8 @@ comment on column keyframe_private.work.worker is 'The process that has leased i
 comment on column keyframe_private.work.lease_token is 'Names the lease: only its holder may record a result.';
 comment on column keyframe_private.work.failures is 'How often in a row it failed.';
 comment on column keyframe_private.work.last_error is 'The code of the last failure.';
--- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last two
--- find work of generate, and failing work.
+-- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases; the last
+-- two find work of generate, and failing work.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';

@@ -159,7 +159,7 @@ begin
   with candidate as (
     select r.id, r.owner_id, l.resource, l.lane, l.place, row_number() over (partition by l.place order by r.id) as turn
     from unnest(lanes) with ordinality l (resource, lane, most, place)
-    cross join lateral ( -- as a range: by equal columns and `order by id` Postgres may walk along the primary key, past everybody's rows
+    cross join lateral ( -- as a range: with equal columns and `order by id` Postgres may walk along the primary key, past all users' rows
       select w.id, w.owner_id from keyframe_private.work w
       where w.queue = wanted_queue and w.state = 'ready'
         and (w.resource, w.lane, w.id) > (l.resource, l.lane, 0) and (w.resource, w.lane) <= (l.resource, l.lane)

@@ -65,8 +65,8 @@ begin
 end $$;
 comment on function keyframe_private.set_address is 'Makes this database work for the project at this address, for example after it was moved or copied: kicks go there from then on.';
 
--- Skips rows that another claim has locked, because that one records the same. It fails only the claim of another project's process: without a
--- heartbeat the sweep kicks. A function works for the project that kicks it.
+-- Skips rows that another claim has locked, because that one records the same. It fails only the claim of another project's process:
+-- without a heartbeat the sweep kicks. A function works for the project that kicks it.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
 declare

@@ -110,7 +110,8 @@ begin
 end $$;
 comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
--- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed too.
+-- No foreign key: all users' starts would wait for a transaction that locks the model. Deferred, so that simultaneous starts are renamed
+-- too.
 create function keyframe_private.rename_model()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

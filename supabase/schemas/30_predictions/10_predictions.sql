@@ -58,7 +58,8 @@ create table keyframe.predictions (
   constraint output_facts_only_if_succeeded check (
     status = 'succeeded' or num_nonnulls(output_width, output_height, output_duration_seconds, output_has_audio) = 0),
   constraint output_has_both_sides_or_none check ((output_width is null) = (output_height is null)),
-  -- The path must be the one that the worker writes and the owner reads. Casts, because `uuid || text` is parsed again for each write of a row.
+  -- The path must be the one that the worker writes and the owner reads. Casts, because `uuid || text` is parsed again for each write of a
+  -- row.
   constraint output_path_is_its_own
     check (starts_with(output_path, owner_id::text || '/' || project_id::text || '/' || id::text || '.')),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity'
@@ -125,8 +126,8 @@ create index predictions_succeeded_idx on keyframe.predictions (project_id, step
 -- Reads only a range of days.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
--- The rules of an input. As table checks they were parsed and planned at each of a row's seven writes, a tenth of the Postgres time of a frame
--- (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
+-- The rules of an input. As table checks they were parsed and planned at each of a row's seven writes, a tenth of the Postgres time of a
+-- frame (npm run bench -- flow). Their triggers always fire, as checks do, even if session_replication_role disables triggers.
 create function keyframe_private.require_sound_input()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -178,8 +179,8 @@ begin
   return new;
 end $$;
 
--- An ended prediction never changes, except `hidden`, its last picture and its model's new name. An active one's input changes only while it is queued: when it
--- moves to another model, or when the picture that it waited for is known.
+-- An ended prediction never changes, except `hidden`, its last picture and its model's new name. An active one's input changes only while
+-- it is queued: when it moves to another model, or when the picture that it waited for is known.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare

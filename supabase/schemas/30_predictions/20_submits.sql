@@ -99,8 +99,8 @@ begin
 end $$;
 comment on function keyframe_private.end_without_run is 'Ends a submit that created no run: the provider refused it, or it was not sent.';
 
--- If the submit already has another run or ended without one, the run gets its own row, at the same prices and whatever the budget, because it exists.
--- A run from the provider's list names no attempt: with is_found, any unanswered one matches.
+-- If the submit already has another run or ended without one, the run gets its own row, at the same prices and whatever the budget, because
+-- it exists. A run from the provider's list names no attempt: with is_found, any unanswered one matches.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint language plpgsql volatile set search_path = '' as $$
 declare
@@ -173,7 +173,7 @@ begin
   return null;
 end $$;
 
--- The provider's list shows the input of a run: addresses of files name the prediction, a text alone does not. begin_submit commits before
+-- The provider's list shows the input of a run: addresses of files name the prediction, text does not. begin_submit commits before
 -- its submit, so every candidate is in the table. After an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean language plpgsql stable set search_path = '' as $$
@@ -191,8 +191,8 @@ begin
 end $$;
 comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
 
--- Then no run exists, unless one in the list may belong to them, or the submit is so old that the provider has deleted the input of its run.
--- `for update`: a submit that is answered at the same time is read again, and keeps its run.
+-- Then no run exists, unless one in the list may belong to them, or the submit is so old that the provider has deleted the input of its
+-- run. `for update`: a submit that is answered at the same time is read again, and keeps its run.
 create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$

@@ -81,8 +81,8 @@ begin
   return null;
 end $$;
 
--- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request names another
--- model than the plan, so are all values that were chosen for the plan's model.
+-- A frame or an image that the request names replaces those of the plan. Values that the model does not accept are left out; if the request
+-- names another model than the plan, so are all values that were chosen for the plan's model.
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
@@ -274,7 +274,7 @@ begin
       if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
         raise;
       end if;
-      raise warning 'Prediction % cannot continue the shot before: % (%)', waiting.id, sqlerrm, sqlstate;
+      raise warning 'Prediction % cannot continue the previous shot: % (%)', waiting.id, sqlerrm, sqlstate;
       raised := raised + 1;
     end;
   end loop;

@@ -150,7 +150,8 @@ begin
 end $$;
 comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: the requested ones, those that another choice forces, and the model''s defaults.';
 
--- Models round the sides of an image to multiples of up to 32 pixels, so a deviation of 6 % is allowed; the nearest two ratios in use differ by 7 %.
+-- Models round the sides of an image to multiples of up to 32 pixels, so a deviation of 6 % is allowed; the nearest two ratios in use
+-- differ by 7 %.
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void language plpgsql stable set search_path = '' as $$
 declare

@@ -86,8 +86,8 @@ begin
 end $$;
 comment on function keyframe_private.keep_element_records is 'An input whose prompt and references already have its elements, with only the records that still apply.';
 
--- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A video
--- that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
+-- The elements of the start, else of the project, else of the film; of the film's only those that the prompt names, if it names any. A
+-- video that starts at a frame shows them in the frame: it gets their images only if the start has elementIds.
 create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare

@@ -136,8 +136,8 @@ begin
   return new;
 end $$;
 
--- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is planned at
--- each start.
+-- An administrator may start for several owners at once; a user's rows have one owner, and one client or none. Without a generic plan it is
+-- planned at each start.
 create function keyframe_private.begin_starts()
 returns trigger language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 declare
@@ -234,7 +234,7 @@ begin
   return null;
 exception when others or query_canceled or assert_failure then
   if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
-    raise; -- somebody else is admitting, or the call was canceled or ran out of time: the caller tries again
+    raise; -- another call is admitting, or this one was canceled or ran out of time: the caller retries
   end if;
   raise warning 'No prediction of owner % could be admitted: % (%)', new.owner_id, sqlerrm, sqlstate;
   perform keyframe_private.add_work('ask', 'admit', new.owner_id, new.owner_id, 'admit', clock_timestamp() + interval '5 seconds');

@@ -1,7 +1,8 @@
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call. Those of workers have
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
--- Makes several moves at once if needed. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
+-- Makes several moves at once if needed. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for
+-- copying.
 create function keyframe_private.mark_running(
   prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$

@@ -1,8 +1,8 @@
--- A quote holds the price of one start, or of a film's missing shots, for one user and OAuth client. It can be started once, within ten minutes: the
--- quote's id is the key of that start.
+-- A quote holds the price of one start, or of a film's missing shots, for one user and OAuth client. It can be started once, within ten
+-- minutes: the quote's id is the key of that start.
 
--- An unused quote is deleted within two minutes of its end (prune). Each uses a token of `create`, so by default an owner has at most
--- 780 of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
+-- An unused quote is deleted within two minutes of its end (prune). Each uses a token of `create`, so by default an owner has at most 780
+-- of these, of 64 kB and less: 60, and one more a second. One that was started is kept for a day: a late repetition finds its prediction.
 create table keyframe_private.quotes (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null references auth.users on delete cascade,

@@ -1,6 +1,7 @@
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current, but the previous shot is looked up in the current film. `shown`: the shown takes, if the caller knows them.
+-- A frame of another project or an upload is always current, but the previous shot is looked up in the current film. `shown`: the shown
+-- takes, if the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -23,7 +24,8 @@ begin
 end $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that its step no longer shows in the same project, or continues a video that the previous shot no longer shows.';
 
--- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
+-- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the
+-- time of a page of projects.
 create function keyframe_private.prediction_json(
   prediction keyframe.predictions, shown uuid[] default null, with_elements boolean default true)
 returns json language plpgsql stable set search_path = '' as $$
@@ -284,8 +286,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
--- Usually both are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A film's
--- predictions omit their elements: a cast of 20 with its images would be repeated 1,500 times, and be most of the answer.
+-- Usually both are the same prediction, which is listed once. One query for each project took twice as long for a film of 500 shots. A
+-- film's predictions omit their elements: a cast of 20 with its images would be repeated 1,500 times, and be most of the answer.
 create function keyframe_private.step_predictions(projects keyframe.projects[], with_elements boolean default true)
 returns table (project_id uuid, predictions json) language plpgsql stable set search_path = '' as $$
 begin

@@ -50,7 +50,7 @@ comment on function keyframe_private.is_current is 'Whether the prediction still
 create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off as $$
 begin
-  if held.kind = 'store' then -- nobody writes its output any longer, and its run is polled no more
+  if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
       perform keyframe_private.remove_partial_output(held.subject);
     end if;

@@ -51,8 +51,8 @@ begin
 end $$;
 comment on function keyframe_private.add_admissions is 'Adds work for owners whose predictions wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and work can be
--- lost.
+-- Predictions whose awaited video is gone or has ended, or that have waited too long: an end adds this work, but a deletion does not, and
+-- work can be lost.
 create function keyframe_private.add_continuing(start uuid, max_rows integer)
 returns void language plpgsql volatile set search_path = '' set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
@@ -84,7 +84,8 @@ begin
 end $$;
 comment on function keyframe_private.add_lost is 'Adds work for active predictions that have none.';
 
--- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to remove: call it rarely.
+-- Restores the other work that a restore without the queue loses. Reads all pending deliveries, the submits of a day and all files to
+-- remove: call it rarely.
 create function keyframe_private.add_lost_work()
 returns void language plpgsql volatile security definer set search_path = '' set enable_nestloop = off as $$
 begin

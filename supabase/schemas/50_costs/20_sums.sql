@@ -182,8 +182,8 @@ begin
   return null;
 end $$;
 
--- state: held while a submit has not ended, then unknown, settled or released. A run that was given back (markup 0) is released, whatever the
--- provider bills. atMostMicros: null when unknown.
+-- state: held while a submit has not ended, then unknown, settled or released. A run that was given back (markup 0) is released, whatever
+-- the provider bills. atMostMicros: null when unknown.
 create function keyframe_private.cost_json(prediction uuid)
 returns json language plpgsql stable set search_path = '' as $$
 begin

@@ -39,8 +39,8 @@ comment on column keyframe_private.balance_notes.type is 'balance.low or balance
 comment on column keyframe_private.balance_notes.credits is 'How many rows of credits had added something. A count, because of two simultaneous credits the earlier one may be committed later.';
 comment on column keyframe_private.balance_notes.noted_at is 'When it was written.';
 
--- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it is
--- planned at each start.
+-- available_micros is null for an owner who is not prepaid. One snapshot for all: a merge moves rows meanwhile. Without a generic plan it
+-- is planned at each start.
 create function keyframe_private.balance_of(
   owner uuid, out available_micros bigint, out held_micros bigint, out credits bigint, out low_micros bigint)
 language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$

@@ -88,8 +88,9 @@ begin
   return null;
 end $$;
 
--- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic disabling. An endpoint that the
--- service disabled gets webhook_disable_after once more, with one request at a time until its first success.
+-- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic
+-- disabling. An endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first
+-- success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin

@@ -48,7 +48,7 @@ create table keyframe.webhook_deliveries (
   created_at timestamptz not null default now(),
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
-  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
+  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in a claim, which all owners share
   constraint times_are_in_years_of_four_digits check (
     least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z'
       and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
@@ -208,8 +208,8 @@ comment on column keyframe_private.webhook_hours.last_attempt is 'The latest att
 comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 
--- Subtracts a delivery from its previous hour and outcome. For each statement: row by row would update one hour thousands of times. Deliveries
--- are locked before hours, and hours in order: no deadlock.
+-- Subtracts a delivery from its previous hour and outcome. For each statement: row by row would update one hour thousands of times.
+-- Deliveries are locked before hours, and hours in order: no deadlock.
 create function keyframe_private.count_deliveries()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin

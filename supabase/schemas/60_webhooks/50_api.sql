@@ -270,8 +270,8 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
--- Missed means while the endpoint was disabled. Skips events within a minute of their retention's end: waiting for a row that is being pruned
--- would end in an error. The oldest event is sent first.
+-- Missed means while the endpoint was disabled. Skips events within a minute of their retention's end: waiting for a row that is being
+-- pruned would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off as $$

@@ -175,7 +175,7 @@ begin
   select jsonb_agg(jsonb_build_object('bucket', b.bucket, 'name', b.name) order by b.bucket, b.name) into files from begun b;
   if files is not null then
     return files;
-  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- somebody holds them
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- they are locked
     perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(1), held.failures, held.last_error);
   else
     perform keyframe_private.finish_work(held);

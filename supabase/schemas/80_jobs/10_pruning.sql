@@ -76,7 +76,7 @@ begin
       size := case when one_by_one then 1 else size * 2 end;
     exception when query_canceled then
       if not keyframe_private.is_out_of_time() then
-        raise; -- somebody has canceled it
+        raise; -- it was canceled
       end if;
       perform keyframe_private.note_unpruned(case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
       return;
@@ -127,7 +127,7 @@ begin
   if gone = '{}' then
     return;
   end if;
-  -- From the index alone: an endpoint may have left a million.
+  -- Only from the index: an endpoint may have left a million.
   perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
     format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',

@@ -141,8 +141,9 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each blocks others, and waits for none.';
 
--- Snapshots lock nothing: without this, health would be ok while tables grow and each claim reads more dead rows. A standby with hot_standby_feedback holds
--- by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions count.
+-- Snapshots lock nothing: without this, health would be ok while tables grow and each claim reads more dead rows. A standby with
+-- hot_standby_feedback holds by its slot or by its sender, and like a slot before Postgres 17 it does not say since when: then transactions
+-- count.
 create function keyframe_private.snapshot_figures(held_for interval default '15 minutes', transactions_held integer default 1000000)
 returns jsonb language sql volatile set search_path = '' as $$
   select coalesce(jsonb_agg(to_jsonb(s) order by s.transactions desc), '[]')
@@ -167,8 +168,8 @@ returns jsonb language sql volatile set search_path = '' as $$
 $$;
 comment on function keyframe_private.snapshot_figures is 'What has long kept dead rows from being removed: sessions, prepared transactions, replication slots, standbys; at most three.';
 
--- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (acquire_call_slot), which other
--- roles can forge. Owners who use three connections or more, for two seconds in total, are named, at most three.
+-- A worker's call waits for a second at most. A call of an owner has the owner's id as the name of its session (acquire_call_slot), which
+-- other roles can forge. Owners who use three connections or more, for two seconds in total, are named, at most three.
 create function keyframe_private.call_figures()
 returns jsonb language sql stable set search_path = '' as $$
   with open as materialized (
@@ -225,7 +226,7 @@ returns jsonb language sql stable set search_path = '' as $$
 $$;
 comment on function keyframe_private.app_triggers is 'Enabled triggers of the app on Keyframe''s tables that serve all users.';
 
--- Reads the last 10,000 runs of all jobs, more than four hours of ours. A job is late only if this log begins before late_after, or is
+-- Reads the last 10,000 runs of all jobs, more than four hours of our jobs. A job is late only if this log begins before late_after, or is
 -- empty.
 create function keyframe_private.job_figures()
 returns jsonb language sql stable set search_path = '' as $$
