@@ -64,7 +64,7 @@ async function main(): Promise<number> {
     const log = createLog({ function: "keyframe-generate" });
     const callDatabase = openDatabase(GENERATE_DATABASE);
     workers.push({ name: "generate", ...createGenerate({ environment: generate, callDatabase, log, ...common }) });
-    if (database instanceof URL) openDataApi(generate, GENERATE_DATABASE.timeoutMs); // where Storage is
+    if (database instanceof URL) openDataApi(generate, GENERATE_DATABASE.timeoutMs); // the address of Storage
   }
   if (deliver !== null) {
     const log = createLog({ function: "keyframe-deliver" });

@@ -1,9 +1,9 @@
-import { closestMatch } from "leven"; // how far two names are apart
+import { closestMatch } from "leven"; // the distance between two names
 import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../http/errors.ts";
 import { retryAfterJitter } from "../platform/retry.ts";
 
-/** What the log has of a failed call: codes only, never row data, prompts or URLs. */
+/** What is logged of a failed call: codes only, never row data, prompts or URLs. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
 
 export const internal = (cause: unknown): ApiError =>
@@ -39,7 +39,7 @@ const LONGEST_PATH = 100;
 
 const lettersOf = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
 
-/** What to do about a field that does not exist, where these do: `project_id` may be projectId, `prompt` textPrompt, `titel` title. */
+/** What to do about an unknown field, given the known ones: `project_id` may be projectId, `prompt` textPrompt, `titel` title. */
 export function unknownField(name: string, known: string[]): string {
   const sent = lettersOf(name.slice(0, LONGEST_PATH));
   const byLetters = new Map(known.map((one) => [lettersOf(one), one]));

@@ -33,7 +33,7 @@ const ownElements = elementIds(50).nullable().meta({
   description: "The elements that it is made with. Null, the default: those of its film. A start can name others.",
 });
 
-/** What a plan has not: what is the project's, and what would make all takes alike. */
+/** Fields that a plan cannot have: the project's own, and those that would make all takes alike. */
 const NOT_PLANNED = {
   projectId: true,
   count: true,

@@ -274,7 +274,7 @@ const parts = {
     .meta({ description: "Costs of all owners' submits, by UTC. docs/costs.md." }),
 };
 
-/** Each part is read alone; null: it could not be read. */
+/** Each part is read on its own; null: it could not be read. */
 const readable = {} as { [Part in keyof typeof parts]: z.ZodNullable<(typeof parts)[Part]> };
 for (const [name, part] of Object.entries(parts)) Object.assign(readable, { [name]: part.nullable() });
 

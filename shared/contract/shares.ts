@@ -21,7 +21,7 @@ export const share = z
   .meta({ id: "Share", examples: [SAMPLE_SHARE] });
 export type Share = z.infer<typeof share>;
 
-/** Of 256 random bits, in base64url. */
+/** 256 random bits in base64url. */
 export const TOKEN = "[A-Za-z0-9_-]{43}";
 const token = z.string().regex(new RegExp(`^${TOKEN}$`));
 

@@ -49,7 +49,7 @@ export function createManagerVerifier(verifySession: SessionVerifier, secretKey:
 /** Accepts only the project, by its secret key. Throws unauthorized. */
 export type ProjectVerifier = (headers: Headers) => Promise<Caller>;
 
-/** A session sent with the key is refused: it is a mistake of the caller. So is a user, whom the figures are not for. */
+/** A session sent with the key is refused as a mistake of the caller. So is a user, who may not see the figures. */
 export function createProjectVerifier(secretKey: string): ProjectVerifier {
   return async (headers) => {
     if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return asProject(secretKey);

@@ -9,7 +9,7 @@ type Position = { created_at: string; id: string };
 const writeCursor = ({ created_at, id }: Position): string =>
   btoa(`${created_at} ${id}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
-/** Throws invalid_request for a text that has no position. */
+/** Throws invalid_request for a text without a position. */
 function readCursor(cursor: string): Position {
   const parsed = position.safeParse(decode(cursor).split(" "));
   if (!parsed.success) {

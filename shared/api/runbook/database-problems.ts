@@ -1,16 +1,16 @@
 import { z } from "zod";
 import type { Blocker, Part, ServiceFigures } from "../../contract/service.ts";
 
-/** Whether a write would succeed now, as keyframe.health answers it. */
+/** Whether a write would succeed now, according to keyframe.health. */
 export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
 export type Writes = z.infer<typeof writes>;
 
-/** So many calls at once leave few connections for others. */
+/** This many calls at once leave few connections for others. */
 const MANY_SLOW_CALLS = 5;
 const LOCKED = "55P03";
 const OUT_OF_TIME = "57014";
 
-/** What keeps the database from working: its settings, locks, rows that fail, and long calls. */
+/** Problems of the database: its settings, locks, failing rows, and long calls. */
 export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
   const { settings, blockers, setAside, calls } = figures;
   return [

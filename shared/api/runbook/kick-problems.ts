@@ -18,7 +18,7 @@ export function kickProblems(
   const address = settings?.address ?? platformUrl;
   const isElsewhere = platformUrl !== undefined && address !== platformUrl;
   const problems = (["generate", "deliver"] as const).flatMap((name) => {
-    // A worker is not to blame for a kick that was not sent.
+    // A kick that was not sent is not the worker's fault.
     const isWaiting = kicks !== null && isUnsent(kicks) && lastKicks[name].outcome === "unanswered";
     const works = isWaiting || kickWorks(lastKicks[name], workers[name]) !== false;
     if (works) return [];
@@ -50,7 +50,7 @@ export function pgNetProblems(kicks: Part<"kicks">): string[] {
   ];
 }
 
-/** Kicks go to the function when no process runs, also where it is not deployed. */
+/** Kicks go to the function when no process runs, even if it is not deployed. */
 const processRemedy = (name: string, { isProcess, claimedSeconds }: WorkerFigures): string =>
   isProcess
     ? ` The last claim, ${Math.round(claimedSeconds ?? 0)} s ago, came from a process: start it again (npm run worker -- --only ${name}).`
@@ -85,9 +85,9 @@ export function kickWorks(
   { outcome, acknowledgedAfterSeconds }: LastKick,
   { oldestKickSeconds }: WorkerFigures,
 ): boolean | null {
-  // A claim proves that the kick arrived, whatever pg_net saw: a function that starts slowly answers too late for pg_net.
+  // A claim proves that the kick arrived, even without an answer: a function that starts slowly answers too late for pg_net.
   if (acknowledgedAfterSeconds !== null) return true;
-  // The sweep's newest kick may be without an answer yet while those before it were accepted.
+  // The newest kick may have no answer yet while earlier ones were accepted.
   const isLate = oldestKickSeconds !== null && oldestKickSeconds >= SOON_SECONDS;
   if (outcome === "none") return null;
   if (outcome === "unanswered") return isLate ? false : null;

@@ -5,10 +5,10 @@ import { costProblems, modelProblem } from "./start-problems.ts";
 import { jobProblems, workProblems } from "./work-problems.ts";
 
 /**
- * What does not work although the service answers, and what to do about it: causes first. Empty when all is well, however much there is to
- * do. A part that could not be read is a problem itself and says nothing else.
+ * What does not work although the service answers, and what to do about it: causes first. Empty when all is well, even under heavy
+ * load. A part that could not be read is a problem by itself.
  *
- * @param platformUrl the address of the project that asks
+ * @param platformUrl the address of this project
  */
 export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platformUrl?: string): string[] {
   const { unavailableModels, costs, kicks, deliveries } = figures;
@@ -24,10 +24,10 @@ export function problemsOf(figures: ServiceFigures, writes: Writes = "ok", platf
   ];
 }
 
-/** For how long a process has refused an owner's requests. */
+/** How long a process has refused an owner's requests. */
 export type RefusedOwner = { ownerId: string; seconds: number };
 
-/** What an operator would ask about first although the service works: no reason to call it degraded. `refused`: by this process. */
+/** What an operator should know although the service works: not a reason for `degraded`. `refused`: by this process. */
 export const noticesOf = (
   { limitedOwners, appTriggers, snapshots }: ServiceFigures,
   refused: RefusedOwner[] = [],

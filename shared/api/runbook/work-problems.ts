@@ -1,15 +1,15 @@
 import type { Part, ServiceFigures, WorkerFigures } from "../../contract/service.ts";
 
-/** Calls take milliseconds. The figures of a worker that no longer claims are old. */
+/** Calls normally take milliseconds. The figures of a worker that no longer claims are outdated. */
 const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
-/** A few slow receivers delay no others. */
+/** Fewer slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
-/** Part of a queue's places. One model or host gets at most two fifths of them. */
+/** A share of a queue's places. One model or host gets at most two fifths of them. */
 const MANY_SLOW_PLACES = 1 / 8;
-/** Lanes take turns, and each gives its oldest work first, so work waits this long only when it is not done, or there is too much of it. */
+/** Lanes take turns, oldest work first, so work waits this long only when it is not done, or when there is too much of it. */
 const LATE_SECONDS = 30;
-/** Files are removed one batch after another, and nobody waits for them. */
+/** Files are removed batch by batch, and no user waits for them. */
 const LATE_REMOVAL_SECONDS = 3600;
 
 const WORK: Record<keyof Part<"due">, string> = {
@@ -23,7 +23,7 @@ const WORK: Record<keyof Part<"due">, string> = {
   slot: "a prediction whose owner has a free slot",
 };
 
-/** What is late, and why: slow models, hosts and receivers, slow calls. */
+/** Late work, and why it is late: slow models, hosts and receivers, slow calls. */
 export function workProblems(figures: ServiceFigures): string[] {
   const { workers, due } = figures;
   const problems =
@@ -87,7 +87,7 @@ const DELIVERIES_REMEDY =
 const PREDICTIONS_REMEDY =
   "lower the limit of running predictions for each owner (update keyframe_private.settings set max_active_per_owner = …), or switch the model off.";
 
-/** Who has half of the late work or more, what most of it is, and what to do. */
+/** The owner of at least half of the late work, what most of it is, and what to do. */
 function largestOwner(
   part: Pick<Part<"predictions">, "largest"> | null,
   what: string,
@@ -103,7 +103,7 @@ function largestOwner(
 
 const nameOf = (job: string): string => `keyframe-${job}`;
 
-/** The jobs of pg_cron that are not there, that fail, or that do not run. */
+/** The jobs of pg_cron that are missing, fail, or do not run. */
 export function jobProblems({ jobs }: ServiceFigures): string[] {
   const all = Object.entries(jobs ?? {});
   const wrong = all.filter(([, { scheduled, obstacle }]) => !scheduled || obstacle !== null);

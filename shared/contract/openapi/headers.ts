@@ -139,7 +139,7 @@ const waitForChange = z
     param: { id: "PreferWaitForChange" },
   });
 
-// Not a security scheme: generated clients send every scheme, so this header beside each session, which is refused.
+// Not a security scheme: generated clients send every scheme, so they would send this header with each session, which is refused.
 const actingFor = id.optional().meta({
   description:
     "From a server, beside the secret key: the id of the user (auth.users.id) for whom it acts. The request has that user's rights, limits and rows, and nothing more. Without the secret key, or together with a session, it is refused (403 `forbidden`). Browsers cannot send it.",

@@ -24,7 +24,7 @@ export function refuse(error: EnvelopeError, retryAfter: string | null) {
   const figures = budget ?? error.balance;
   const fields = details.map(({ path, message: wrong }) => `${path || "arguments"}: ${inTools(wrong)}`);
   const limit = figures?.limitMicros === undefined ? "" : ` of ${dollars(figures.limitMicros)}`;
-  // Of the service's budget nothing is said but when it begins anew.
+  // Only the reset time of the service's budget is shown.
   const left =
     figures?.availableMicros === undefined
       ? []

@@ -6,8 +6,8 @@ import type { Project } from "../../../shared/contract/projects.ts";
 import { dollars } from "./results.ts";
 import { orNull, type Short, shortModels } from "./shorten-models.ts";
 
-// What an agent needs of an answer: clients cut long ones. Empty fields are left out, and only a single prediction is complete and has signed
-// URLs.
+// The part of an answer that an agent needs, because clients cut long ones. Empty fields are left out, and only a single prediction is
+// complete and has signed URLs.
 
 type Args = Record<string, unknown>;
 
@@ -91,7 +91,7 @@ const shortFilm = ({ filmId, title, description, elementIds, projectIds, updated
 const wholeProject = ({ createdAt: _, updatedAt: __, ...rest }: Project) => rest;
 const wholeFilm = ({ createdAt: _, projectIds, ...rest }: Film) => ({ ...rest, shots: projectIds.length });
 
-/** What a quote costs, and what to do with it. */
+/** The price of a quote, and what to do with it. */
 const shortEstimate = ({ currency: _, estimateMicros: __, ...rest }: AnswerOf<"estimateVideo">): Short => ({
   ...rest,
   next: `Nothing was started. It costs ${dollars(rest.atMostMicros)} at most. If the user agrees, call start with this quoteId and atMostMicros.`,
@@ -182,7 +182,7 @@ export function shorten(of: OperationId, answer: unknown, args: Args): Short {
   return withoutNothing(make ? make(answer, args) : Object(answer));
 }
 
-/** Without what is null, empty text, or an object of such. An empty list says that there are none. */
+/** Removes nulls, empty texts, and objects of such values. An empty list stays, because it says that there are none. */
 function withoutNothing(value: Short): Short {
   const told = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
     const short = Array.isArray(part)

@@ -25,7 +25,7 @@ export type Tool = {
   repeats?: true;
   /** It replaces what a user wrote. */
   overwrites?: true;
-  /** People without an account can see the effect, or it costs money. */
+  /** The effect is visible to people without an account, or costs money. */
   reachesOut?: true;
   /** It is read again until the prediction ends. */
   waits?: true;

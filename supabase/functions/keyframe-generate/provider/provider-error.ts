@@ -99,7 +99,7 @@ export function createVerdict(error: ProviderError): Verdict {
     return { action: "fail", reason: { code: "provider_refused_setup", message }, retryable: true };
   }
   if (status !== null && ABOUT_THE_INPUT.includes(status)) {
-    // Nothing was made yet, whatever the words say.
+    // Nothing was made yet, whatever the message says.
     if (readFailure(explanation).kind === "content_rejected") {
       const reason = {
         code: "content_rejected",
@@ -132,7 +132,7 @@ function isOurSetup(status: number | null, explanation: string): boolean {
 
 /**
  * Official models are answered 404 or 410, versions of others 422: "The specified version does not exist …", "This version has been
- * disabled …". One without the provider's words is of another server.
+ * disabled …". An answer without the provider's explanation came from another server.
  */
 function isModelGone(status: number | null, explanation: string): boolean {
   if (status === 404 || status === 410) return explanation !== "";

@@ -78,7 +78,7 @@ async function recordProblem(
   // An output can be missing for a moment; missing twice in a row means that it has expired.
   if (again && (code !== "output_expired" || task.last_error !== code))
     await database.retryLater(task, { code, message });
-  // A rerun can give a valid file, but its file would be just as large.
+  // A rerun would give a file of the same size.
   else await database.fail(task, { code, message }, code !== "output_too_large");
 }
 
@@ -102,7 +102,7 @@ type Checked = MediaFacts & { bytes: number; sha256: string };
 
 type CheckedCopy = {
   type: MediaType;
-  /** The bytes of the file. Errors instead of ending when nothing of it can be shown or played. */
+  /** The bytes of the file. The stream errors if nothing of it can be shown or played. */
   body: ReadableStream<Uint8Array>;
   /** The facts about the file. Throws OutputError when the body errored; undefined when it was not read to its end. */
   result(): Checked | undefined;
@@ -110,7 +110,7 @@ type CheckedCopy = {
 
 /**
  * Detects the type by the first bytes, then hashes and checks the file while it passes: at most a chunk and the file's headers are in
- * memory. Whatever browsers show or play is stored, in whichever step: it is paid for. Throws OutputError for any other type.
+ * memory. Any type that browsers can show or play is stored for any step, because it is paid for. Throws OutputError for other types.
  */
 export async function createCheckedCopy(source: AsyncGenerator<Uint8Array>): Promise<CheckedCopy> {
   const { head, type } = await readHead(source);
