@@ -6,7 +6,7 @@ export type SucceededPrediction = Prediction & { status: "succeeded"; output: Ou
 export const hasEnded = ({ status }: Pick<Prediction, "status">): boolean =>
   status === "succeeded" || status === "failed" || status === "canceled";
 
-/** What runs in a film: the latest predictions of its shots' steps that have not ended. */
+/** The running predictions of a film: the latest of its shots' steps that have not ended. */
 export const runningIn = ({ shots }: FilmWithShots): ShotPrediction[] =>
   shots
     .flatMap(({ predictions }) => Object.values(predictions).filter((one) => one !== null))

@@ -37,7 +37,7 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
 
 const MOST_SENTENCES = 10;
 
-/** So that a log that has only the message has the fields, too. */
+/** The fields are also in the message, for logs that have only the message. */
 function sentencesOf(details: ErrorDetail[]): string[] {
   const said = details
     .slice(0, MOST_SENTENCES)

@@ -47,7 +47,7 @@ const firstFramePlan = startFirstFrameBody.omit(NOT_PLANNED).meta({ id: "FirstFr
 const lastFramePlan = startLastFrameBody.omit(NOT_PLANNED).meta({ id: "LastFramePlan" });
 const videoPlan = startVideoBody.omit(NOT_PLANNED).meta({ id: "VideoPlan" });
 const planText =
-  "How its steps are made: fields of a start that apply where a start leaves them out. A start that names another model than the plan takes only its prompt and images.";
+  "How its steps are made: fields of a start that apply when a start leaves them out. A start that names another model than the plan takes only its prompt and images.";
 const plan = z
   .strictObject({
     "first-frame": firstFramePlan.optional(),

@@ -11,7 +11,7 @@ import { DocsNav, DocsPage } from "./DocsNav.tsx";
 import classes from "./docs.module.css";
 import { OperationPanel, Sentences } from "./OperationPanel.tsx";
 
-/** The API reference, made of the service's own openapi.json. */
+/** The API reference, made from the service's own openapi.json. */
 export function Component() {
   const { config } = useServices();
   const address = `${config.supabaseUrl}/functions/v1/api/openapi.json`;

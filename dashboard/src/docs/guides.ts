@@ -14,7 +14,7 @@ const page = (name: string, title: string, isReference = true, path = `docs/${na
   isReference,
 });
 
-/** In the order in which somebody new needs them. */
+/** In the order in which a new reader needs them. */
 export const GUIDES: Guide[] = [
   page("quickstart", "Start", false),
   page("react", "First film in React", false),

@@ -16,7 +16,7 @@ type NewProjectProps = {
   onClose: () => void;
   /** The film whose shot it becomes. */
   filmId?: string | undefined;
-  /** The shot that it follows, and whose ratio, reference image and settings it takes over. */
+  /** The shot that it follows, and whose ratio, reference image and settings it copies. */
   before?: Shot | undefined;
   /** By default its page is opened. */
   onCreated?: (project: Project) => void;

@@ -1,7 +1,7 @@
 import { type Estimate, hasEnded, type ShotPrediction } from "../../../client/index.ts";
 import { apart, balanceSentence, cheaper, dollars, type Start } from "../ui/money.ts";
 
-/** The cost of a start, to show beside its button. */
+/** The cost of a start, shown beside its button. */
 export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
   if (estimateMicros !== null) return `about ${dollars(estimateMicros)}`;
   return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
@@ -24,7 +24,7 @@ const exceedsBudget = ({
 }: Pick<Estimate, "availableMicros" | "atMostMicros">): boolean =>
   availableMicros !== null && (atMostMicros ?? 0) > availableMicros;
 
-/** The same for a part of what was estimated. Whether the service's budget admits it is then not known, and not said. */
+/** The same for a part of the estimate. Whether the service's budget allows it is then unknown. */
 export function ofPart<All extends Limits>(all: All, atMostMicros: number | null): All {
   const part = { ...all, atMostMicros };
   const isByUser = exceedsBalance(all) || exceedsBudget(all);
@@ -48,7 +48,7 @@ export function overBudgetWords(
   return `${start.what} can cost ${amount(atMostMicros)}, and your budget has ${amount(availableMicros)} left. Choose ${cheaper(start)}.`;
 }
 
-/** What a take costs; of one that ended without a result, whether it was charged. Empty where that is no longer kept. */
+/** The cost of a take; without a result, whether it was charged. Empty if that is no longer kept. */
 export function costWords(prediction: Pick<ShotPrediction, "status" | "cost">): string {
   const { status, cost } = prediction;
   if (cost === null) return "";

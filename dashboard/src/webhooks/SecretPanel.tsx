@@ -58,7 +58,9 @@ const USUAL_HOURS = 24;
 const MAX_HOURS = 72;
 const HOUR_MS = 3_600_000;
 
-/** Asks for the overlap, then shows the new secret. An overlap of zero needs a confirmation: it breaks a server with the old secret. */
+/**
+ * A form for the overlap, then the new secret. An overlap of zero needs a confirmation, because a server with the old secret then fails.
+ */
 function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
   const rotate = useOnce(
     (keyframe, overlapHours: number, once) => keyframe.webhooks.rotate(webhookId, { overlapHours }, once),

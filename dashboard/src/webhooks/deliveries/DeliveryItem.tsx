@@ -21,7 +21,7 @@ type DeliveryItemProps = {
   hasLeft: boolean;
 };
 
-/** While it is open, shown as it is now: the list may be frozen, or may no longer contain it. */
+/** While open, it shows the current state: the list may be frozen, or may no longer contain it. */
 export function DeliveryItem({ webhook, given, isOpen, hasLeft }: DeliveryItemProps) {
   const delivery = useWatchDelivery(given, isOpen);
   return (
