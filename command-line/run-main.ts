@@ -7,7 +7,7 @@ export function oneLine(error: unknown): string {
   return message.replace(/\s*\n\s*/g, " ").trim();
 }
 
-/** As parseArgs of node:util. Throws one line that names a wrong option. */
+/** parseArgs of node:util. Throws one line that names a wrong option. */
 export function parseOptions<const Config extends ParseArgsConfig>(
   config: Config,
 ): ReturnType<typeof parseArgs<Config>> {

@@ -1,12 +1,12 @@
 import { Socket } from "node:net";
 import { pause } from "../shared/platform/retry.ts";
 
-/** Below the ports that systems give to outgoing connections and to servers that ask for any; none that fetch and browsers block. */
+/** Below the ports that systems give to outgoing connections and to servers that request any; none that fetch and browsers block. */
 const FREE_PORTS = { from: 11_000, below: 32_768 };
 
 /**
  * A port on 127.0.0.1 that is free now. Another process may take it before the caller does, which is unlikely: systems give these ports
- * only to processes that ask for one of them by number.
+ * only to processes that request one of them by number.
  */
 export function freePort(): number {
   for (;;) {

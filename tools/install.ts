@@ -124,7 +124,7 @@ async function add(source: Source, app: App, options: Options): Promise<void> {
   if (!options.isDryRun) console.log(`${NEXT_AFTER_ADD}\n${sayBudgets(options.budgets)}`);
 }
 
-/** The database is reached by `supabase db push` alone, so the statement is printed and not run. */
+/** The database is reached only by `supabase db push`, so the statement is printed and not run. */
 function sayBudgets(budgets: Budgets): string {
   const sql = budgetSql(budgets);
   return sql === ""

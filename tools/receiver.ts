@@ -49,7 +49,7 @@ async function main(): Promise<number> {
   return 0;
 }
 
-/** What to do without a secret: register the receiver's URL and start it with the secret in the answer. */
+/** The steps without a secret: register the receiver's URL and start it with the secret in the answer. */
 function howToGetASecret(port: number): string {
   return `The receiver needs the secret that signs its events. Register its address: the answer has the secret.
 

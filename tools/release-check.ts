@@ -94,7 +94,7 @@ async function findOwner(): Promise<string | false> {
   return found !== "" && `npm run set-owner -- <name>, for ${found}`;
 }
 
-/** What npm shows of a published version never changes. */
+/** npm never changes the page of a published version. */
 async function findUnreleased(): Promise<string | false> {
   const found = await filesWith("no release yet|on npm yet|not public yet", ":!docs/release.md");
   return found !== "" && `Correct what ${found} says.`;
@@ -127,7 +127,7 @@ async function findPackages(folder: string, version: string): Promise<string | f
   return false;
 }
 
-/** What the program prints. Throws with what it says when it fails; `cause` is its exit code. */
+/** The program's output. On failure it throws the error output; `cause` is the exit code. */
 async function run(program: string, ...args: string[]): Promise<string> {
   const { success, code, stdout, stderr } = await new Deno.Command(program, { args, cwd: PROJECT_ROOT }).output();
   const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();

@@ -5,7 +5,10 @@ const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns th
 
   Again: replaces <owner>, and the name before, which it reads from "repository" in package.json.`;
 
-/** Addresses have the repository so, and commands of npm and shadcn, in quotes: `<` alone would read a file in a shell. */
+/**
+ * The forms of the repository in addresses, and in commands of npm and shadcn, which are quoted: an unquoted `<` would read a file in a
+ * shell.
+ */
 const named = (owner: string) => `(github[.]com/|--repo "|shadcn@latest add ")(<owner>|${owner})/keyframe`;
 
 async function main(): Promise<number> {

@@ -48,7 +48,7 @@ async function databaseUrl(dataDir: string): Promise<string> {
   return `postgres://postgres:${(await loadStackKeys(dataDir)).postgresPassword}@${running.database}`;
 }
 
-/** An error is printed, and the next statement is asked for. Ends at the end of input (Ctrl-D). */
+/** An error is printed, and the next statement is read. Ends at the end of input (Ctrl-D). */
 async function converse(run: (text: string) => Promise<void>): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: "sql> " });
   let text = "";

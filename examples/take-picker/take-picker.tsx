@@ -9,7 +9,7 @@ const NAME: Record<Step, string> = { "first-frame": "First frame", "last-frame":
 type Props<S extends Step> = {
   projectId: string;
   step: S;
-  /** What another take is started with, such as `{ durationSeconds: 5 }`. */
+  /** The body of another take's start, such as `{ durationSeconds: 5 }`. */
   body?: Omit<StepBody[S], "projectId">;
 };
 

@@ -34,8 +34,8 @@ export type Aim = { name: string; value: Spread | Ratio; atMost?: number; atLeas
 export type Cost = { name: string } & Cpu;
 
 /**
- * What shots a day are computed from. Of one shot: calls of api, kicks of workers, the provider's callbacks, deliveries, and its bill.
- * Postgres' ms for a frame, a read of a status and an event with one delivery; bytes of a prediction with its events.
+ * The figures from which shots a day are computed. For one shot: calls of api, kicks of workers, the provider's callbacks, deliveries, and
+ * its bill. Postgres' ms for a frame, a read of a status and an event with one delivery; bytes of a prediction with its events.
  */
 export type Figures = Record<
   "api" | "kicks" | "callbacks" | "deliveries" | "usd" | "frameMs" | "statusMs" | "eventMs" | "predictionBytes",

@@ -59,7 +59,7 @@ function markdownOf({ caption, columns, rows }: Table): string {
 const SHARE = 0.5;
 const CORES = [2, 4, 16];
 
-/** What a Postgres with so many cores carries, computed from the processor time of one. */
+/** The load that a Postgres with this many cores carries, computed from the processor time of one operation. */
 export const costsTable = (costs: Cost[]): Table => ({
   caption: "processor time for one, and how many a second keep the cores of Postgres half busy",
   columns: ["Postgres, ms", "functions, ms", ...CORES.map((cores) => `${cores} cores`)],

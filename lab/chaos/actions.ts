@@ -12,7 +12,7 @@ const MAX_OPEN = 20;
 const PAIR_APART_MS = 50;
 const PAIR_CANCELED = 0.4;
 
-/** The share of starts that ask for several takes. */
+/** The share of starts with several takes. */
 const SEVERAL = 0.08;
 
 /** A model whose price depends on its input and output. */

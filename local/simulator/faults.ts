@@ -38,7 +38,7 @@ export const faultNames = [...answerFaults, ...runFaults] as const;
 export type FaultName = (typeof faultNames)[number];
 export type AnswerFault = (typeof answerFaults)[number];
 
-/** In a prompt these apply to one create, or to as many as their value says; the next one succeeds. */
+/** In a prompt these apply to one create, or to the number in their value; the next one succeeds. */
 const passingFaults: readonly FaultName[] = [
   "rate_limited",
   "server_error",

@@ -16,7 +16,7 @@ export type DemoOptions = {
   display?: Pick<StageDisplay, "onStageStart" | "onStage">;
   /** Ends after the first frame. */
   onlyFrame?: boolean;
-  /** By the tools of keyframe-mcp. */
+  /** With the tools of keyframe-mcp. */
   byAgent?: boolean;
   /** Who makes it. Default: a new user. */
   user?: { email: string; password: string } | undefined;

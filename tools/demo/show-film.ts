@@ -2,7 +2,7 @@ import type { KeyframeClient } from "../../client/index.ts";
 import { FilmError, joinFilm } from "../../client/film.ts";
 import type { DemoOptions, Timed } from "./make-shot.ts";
 
-/** Where a film can be watched. `file` is null where joining its shots takes a browser: when they are not alike. */
+/** Where a film can be watched. `file` is null if joining its shots needs a browser, because their formats differ. */
 export type ShownFilm = { link: string; file: string | null };
 
 /** Shares a film by a link of the dashboard, and writes it as one MP4. */

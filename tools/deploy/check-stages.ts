@@ -87,7 +87,7 @@ const noted = z.object({ name: z.string() });
 
 /**
  * Checks that the database is the project's, that our migrations in it are the first of this checkout's, statement for
- * statement, and that no function of an app has a name of ours.
+ * statement, and that no function of an app has one of our names.
  */
 export const databaseStage: Stage = {
   name: "Database",
@@ -151,7 +151,7 @@ const disagreement = (what: string) =>
 
 const functionList = z.object({ functions: z.array(z.object({ slug: z.string() })) });
 
-/** Before the first deployment, a function that has a name of ours is the app's: it would be replaced. */
+/** Before the first deployment, a function with one of our names belongs to the app: it would be replaced. */
 async function refuseTakenFunctions({ cli }: Deployment): Promise<void> {
   const { functions } = await cli.read("looking at the functions", ["functions", "list"], functionList);
   const taken = FUNCTION_NAMES.filter((name) => functions.some(({ slug }) => slug === name));

@@ -103,7 +103,7 @@ function checkVariable(name: string, value: string): string {
   return read;
 }
 
-/** The address without its password, which everybody could read in a command line. Throws one line without its value when it is invalid. */
+/** The address without its password, which anyone could read in a command line. Throws one line without its value when it is invalid. */
 function readDatabaseUrl(text: string): Database {
   const url = URL.parse(text);
   const isEncoded = !/%(?![0-9a-f]{2})/i.test(text);

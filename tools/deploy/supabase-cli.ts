@@ -53,7 +53,7 @@ export function createSupabaseCli(
       cwd,
       environment,
       limitMs: LIMIT_MS,
-      // The password goes into the environment: everybody can read a command line.
+      // The password goes into the environment: anyone on the machine can read a command line.
       ...(at?.password && { env: { PGPASSWORD: at.password } }),
       ...(stop && { stop }),
       ...options,
@@ -91,7 +91,7 @@ export function createSupabaseCli(
 
 const LONGEST = 500;
 
-/** What the CLI printed → what to do. The first match counts. */
+/** The CLI's output → what to do. The first match counts. */
 const REMEDIES: [pattern: RegExp, remedy: string][] = [
   [
     /access token not provided|AccessTokenRequired|access token format|access token is invalid|status 401|Unauthorized/i,
@@ -136,7 +136,7 @@ export function explainCliFailure(doing: string, { stdout, stderr }: Pick<Ended,
   return `Failed while ${doing}. The Supabase CLI said: ${said}${/[.!?]$/.test(said) ? "" : "."} ${remedy}`;
 }
 
-/** The message of its JSON, behind what it printed of the migration that failed; without a message its last lines. */
+/** The message of its JSON, after its output about the failed migration; without a message its last lines. */
 function whatItSaid(stdout: string, stderr: string): string {
   const error = stdout.slice(Math.max(stdout.indexOf('"error"'), 0));
   const [, quoted] = /"message":("(?:[^"\\]|\\.)*")\s*[,}]/.exec(error) ?? [];

@@ -69,7 +69,7 @@ export async function readApp(folder: string, source: Source): Promise<App> {
   };
 }
 
-/** As it is: line ends and a byte order mark stay. */
+/** Unchanged: line ends and a byte order mark stay. */
 async function readConfig(folder: string): Promise<string> {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await readFile(join(folder, CONFIG)));
@@ -135,7 +135,10 @@ export async function refuseObstacles(folder: string, files: Iterable<string>): 
 /** Every file that a finished or unfinished `add` has copied. */
 export const copiedPaths = ({ record }: App): string[] => Object.keys(record?.files ?? {});
 
-/** The names of the migrations that were copied by the last `add` that ended. None once a removal comes after them: `add` copies anew. */
+/**
+ * The names of the migrations that were copied by the last `add` that ended. None once a removal comes after them: `add` then copies them
+ * again.
+ */
 export const migrationsBefore = ({ record, copies, removed }: App): string[] =>
   copies.size === 0 && removed.length > 0 ? [] : (record?.migrations ?? []);
 
@@ -164,7 +167,7 @@ export function* nextVersions({ migrations }: App, now: Date): Generator<string,
   for (; ; version = following(version)) yield version;
 }
 
-/** Of a version that is a time in 14 digits: so that 59 seconds are followed by the next minute. */
+/** A version is a time in 14 digits, so 59 seconds are followed by the next minute. */
 function secondAfter(version: string): string | undefined {
   const [, ...parts] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(version) ?? [];
   if (parts.length === 0) return undefined;

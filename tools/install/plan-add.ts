@@ -24,7 +24,7 @@ type AddOptions = { functionName: string | undefined; mcp: boolean | undefined; 
 const MCP = "keyframe-mcp";
 const isOfMcp = (path: string) => path.startsWith(`supabase/functions/${MCP}/`);
 
-/** What `add` writes and removes. Throws an InstallError that lists every taken name before anything is written. */
+/** The changes of `add`. Throws an InstallError that lists every taken name before anything is written. */
 export async function planAdd(all: Source, app: App, { functionName, mcp, force, now }: AddOptions): Promise<Changes> {
   const hasMcp = mcp ?? (app.record === undefined || copiedPaths(app).some(isOfMcp));
   const source = hasMcp ? all : withoutMcp(all);
@@ -94,7 +94,7 @@ const rename = (settings: Source["functions"][string], from: string, to: string)
     ]),
   );
 
-/** What the app has under our names. Schemas, and buckets that are not in config.toml, are refused by the first migration. */
+/** The app's objects with our names. Schemas, and buckets that are not in config.toml, are refused by the first migration. */
 function takenNames(app: App, { schemas, functions }: Source, names: string[]): string[] {
   const config = parseConfig(removeFromConfig(app.config, schemas));
   const copied = copiedPaths(app);

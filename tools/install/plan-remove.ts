@@ -25,7 +25,7 @@ type RemoveOptions = {
 };
 
 /**
- * What `remove` does: the code and the entries of config.toml go, a migration that drops everything comes. The copied
+ * The changes of `remove`: it deletes the code and the entries of config.toml, and adds a migration that drops everything. The copied
  * migrations stay, because `supabase db push` refuses a database whose history the folder lacks.
  */
 export async function planRemove(source: Source, app: App, { force, now, drop }: RemoveOptions): Promise<Changes> {
@@ -66,7 +66,7 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   };
 }
 
-/** For a removal that a database has refused, and so has not: puts it behind the app's newer migrations, with `sql` when it is given. */
+/** For a removal that a database has refused: moves it after the app's newer migrations, with `sql` if given. */
 async function planRepeatedRemove(app: App, sql: string | undefined, now: Date): Promise<Changes> {
   const { folder, copies, removed, own } = app;
   const last = removed.at(-1);

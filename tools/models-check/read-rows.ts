@@ -22,7 +22,7 @@ export const rowsFromMigrations = (signal: AbortSignal): Promise<ModelRow[]> =>
     return z.array(modelRow).parse([...rows]);
   });
 
-/** Runs `work` on a Postgres of its own, with what Supabase has in it and without migrations. It is removed afterwards. */
+/** Runs `work` on a temporary Postgres with Supabase's schemas and without migrations. */
 async function onThrowAwayDatabase<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
   const folder = await Deno.makeTempDir({ prefix: "keyframe-database-" });
   try {

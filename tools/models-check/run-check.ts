@@ -15,12 +15,12 @@ type CheckOptions = {
   today: string;
 };
 
-/** What a row sends and its model refuses, and when: with the defaults, or with one value or image more. */
+/** An input that the model refuses, and when: with the defaults, or with one more value or image. */
 type Finding = { step: string; model: string; asked: string; refused: string };
 type Checked = { row: ModelRow; origin: string; findings: Finding[] };
 type CheckResult = { checked: Checked[]; findings: Finding[] };
 
-/** Compares every row with its model's schema. Throws when the provider cannot be asked. */
+/** Compares every row with its model's schema. Throws when the provider cannot be reached. */
 export async function runCheck({
   rows,
   provider,

@@ -5,7 +5,7 @@ import { pause } from "../../shared/platform/retry.ts";
 
 /** Three times the limit of an event. */
 const MAX_LENGTH = 64 * 1024;
-/** So that memory is bounded. */
+/** Bounds the memory. */
 const REMEMBERED_IDS = 10_000;
 const KEPT_EVENTS = 1_000;
 

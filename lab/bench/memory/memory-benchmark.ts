@@ -21,7 +21,7 @@ const WARM_UP_BYTES = 1_000_000;
 
 export const memoryBenchmark: Benchmark = { name: "memory", run: measureMemory };
 
-/** In MB: before the work, and the most during each of it. */
+/** In MB: before the work, and the maximum during each part. */
 type Measured = { name: string; idle: number; peaks: number[]; atMost: number };
 
 async function measureMemory({ quick, openStack, progress }: BenchContext): Promise<Result> {
@@ -109,7 +109,7 @@ async function watchDuring(stack: BenchStack, name: FunctionName, times: number,
 const STALLED_MS = 5_000;
 const CHUNK_BYTES = 256 * 1024;
 
-/** The copies run in a process of their own, with an output's host that is fast and a Storage that accepts no body. */
+/** The copies run in their own process, with an output's host that is fast and a Storage that accepts no body. */
 async function watchStalledCopies(copies: number): Promise<{ idle: number; peaks: number[] }> {
   const idle = Promise.withResolvers<number>();
   const open = new AbortController();
