@@ -11,7 +11,7 @@ const HELP = `npm run release:check -- [options]   checks whether this commit ca
   --tag TAG    in a workflow: the tag that was pushed, instead of the branch main
   --pack DIR   leave the two packages in this folder
 
-  It changes nothing else. Exits with 0 when everything holds, 1 when something does not. See docs/release.md.`;
+  It changes nothing else. Exits with 0 when everything holds, 1 when something does not. See .github/release.md.`;
 
 const NOT_CHECKED = `
 Not checked here:
@@ -96,7 +96,7 @@ async function findOwner(): Promise<string | false> {
 
 /** npm never changes the page of a published version. */
 async function findUnreleased(): Promise<string | false> {
-  const found = await filesWith("no release yet|on npm yet|not public yet", ":!docs/release.md");
+  const found = await filesWith("no release yet|on npm yet|not public yet", ":!.github/release.md");
   return found !== "" && `Correct what ${found} says.`;
 }
 

@@ -32,7 +32,6 @@ export const GUIDES: Guide[] = [
   page("deploy", "Deploy"),
   page("upgrade", "Upgrade"),
   page("first-run", "First run with accounts"),
-  page("release", "Release"),
   page("administer", "Administer"),
   page("operate", "Operate"),
   page("workers", "Workers as processes"),
@@ -40,7 +39,6 @@ export const GUIDES: Guide[] = [
   page("architecture", "Architecture"),
   page("security", "Threat model"),
   page("benchmarks", "Benchmarks"),
-  page("testing", "Tests"),
 ];
 
 export async function readGuide({ path }: Guide): Promise<string> {

@@ -15,6 +15,8 @@ const pages = [
     "CHANGELOG.md",
     "client/README.md",
     "examples/README.md",
+    "test/README.md",
+    ".github/release.md",
   ],
   ...["crm-sync", "film-workflow", "next", "stripe-credits", "vite-react"].map((name) => `examples/${name}/README.md`),
   "llms.txt",
