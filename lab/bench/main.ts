@@ -29,7 +29,7 @@ const HELP = `npm run bench -- [NAME …] [options]   compares Keyframe with the
 Run nothing else at the same time. Only ratios within one run are comparable.
 
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
-  --write    runs all, then writes the aims into lab/aims.md, shots a day into docs/benchmarks.md and the costs into docs/scale.md
+  --write    runs all, then writes the aims and one shot into lab/aims.md, shots a day into docs/benchmarks.md, costs into docs/scale.md
   --quick    a short run of each, to check that it works
   --workers  functions, or npm run worker in place of the workers' functions: process by the Data API, database by a connection
 
@@ -89,7 +89,9 @@ async function main(): Promise<number> {
     // Without processor times, off Linux, neither can be computed.
     if (costs.length > 0) {
       const figures = Object.assign({}, ...Object.values(results).map((result) => result.figures)) as Figures; // all have run
-      await writeBlock("docs/benchmarks.md", "shots", blockOf({ aims: [], tables: shotTables(figures) }, machine));
+      const [plans, shot] = shotTables(figures);
+      await writeBlock("docs/benchmarks.md", "shots", blockOf({ aims: [], tables: [plans] }, machine));
+      await writeBlock("lab/aims.md", "shot", blockOf({ aims: [], tables: [shot] }, machine));
       await writeBlock("docs/scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
     }
   }

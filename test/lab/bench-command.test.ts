@@ -18,7 +18,7 @@ test("--help → the benchmarks, each with its aims in the table of lab/aims.md;
   expect(names.split(", ")).toContain("deliver");
   const page = await readPage("lab/aims.md");
   for (const name of names.split(", ")) expect(page).toContain(`\n| ${name} | `);
-  expect(replaceBlock(page, "aims", "new")).toContain("\nnew\n");
+  for (const block of ["aims", "shot"]) expect(replaceBlock(page, block, "new")).toContain("\nnew\n");
   expect(replaceBlock(await readPage("docs/benchmarks.md"), "shots", "new")).toContain("\nnew\n");
   expect(replaceBlock(await readPage("docs/scale.md"), "costs", "new")).toContain("\nnew\n");
 });

@@ -1,6 +1,6 @@
 import type { Figures, Table } from "../benchmark.ts";
 
-/** A plan's monthly quotas, and dollars for more; without `more`, there is no more. docs/benchmarks.md names the sources. */
+/** A plan's monthly quotas, and dollars for more; without `more`, there is no more. lab/aims.md names the sources. */
 type Plan = {
   name: string;
   usd: number;
@@ -36,7 +36,7 @@ const MANY = 1_000;
 const round = (value: number) => Math.round(value).toLocaleString("en-US");
 
 /** The capacity of each plan, and the needs of one shot. */
-export function shotTables({ api, kicks, callbacks, deliveries, usd, ...cost }: Figures): Table[] {
+export function shotTables({ api, kicks, callbacks, deliveries, usd, ...cost }: Figures): [plans: Table, shot: Table] {
   const invocations = api + kicks + callbacks;
   const databaseGb = (3 * cost.predictionBytes) / 1e9;
   // All calls but the four that create and start read a status.
