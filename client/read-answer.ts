@@ -24,7 +24,11 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   if (isOk && envelope?.success === true && fieldsOf(envelope.data)) return { data: envelope.data, headers };
   const error = envelope?.success === false ? fieldsOf(envelope.error) : null;
   if (isOk || typeof error?.code !== "string" || typeof error.message !== "string") {
-    throw new KeyframeError("not_an_envelope", `The answer (${status}) did not come from the service. Check the url.`, about);
+    throw new KeyframeError(
+      "not_an_envelope",
+      `The answer (${status}) did not come from the service. Check the url.`,
+      about,
+    );
   }
   if (typeof error.requestId === "string") about.requestId = error.requestId;
   if (Array.isArray(error.details)) about.details = error.details.filter(isDetail);

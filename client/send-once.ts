@@ -51,7 +51,9 @@ async function askForToken({ getToken }: Settings): Promise<string | null> {
   try {
     token = await getToken();
   } catch (error) {
-    throw new KeyframeError("no_token", "getToken failed: sign in again, or check the function.", { cause: sentence(error) });
+    throw new KeyframeError("no_token", "getToken failed: sign in again, or check the function.", {
+      cause: sentence(error),
+    });
   }
   // fetch would quote an invalid token in its error.
   if (token === null || /^[\x21-\x7e]+$/.test(token)) return token;

@@ -86,9 +86,7 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
   const { secretKey, userId } = options;
   // Pages and their workers have a location; React Native has none.
   if (globalThis.location !== undefined || globalThis.navigator?.product === "ReactNative")
-    throw new TypeError(
-      "secretKey is for servers only: in a browser or an app anyone could read it. Pass getToken.",
-    );
+    throw new TypeError("secretKey is for servers only: in a browser or an app anyone could read it. Pass getToken.");
   mustBeSet("secretKey", secretKey, "Pass the project's secret key, sb_secret_….");
   mustBeSet("userId", userId, "Pass the id of the user to act for.");
   if (!/^sb_secret_[\x21-\x7e]+$/.test(secretKey))

@@ -52,8 +52,13 @@ async function main(): Promise<number> {
   const ask = Deno.stdin.isTerminal() ? prompt : undefined;
   const found = { secretDigests: new Map<string, string>() };
   await runStages(STAGES, { settings, cli, fetch, clock, ask, keeper, stop, found }, print);
-  print(dryRun ? "\nNothing was changed. Run without --dry-run to deploy." : `\nKeyframe runs at ${clientUrl}/functions/v1/api`);
-  if (!dryRun) print("If the functions' limits are too low, run the workers as processes: npm run worker (docs/workers.md)");
+  print(
+    dryRun
+      ? "\nNothing was changed. Run without --dry-run to deploy."
+      : `\nKeyframe runs at ${clientUrl}/functions/v1/api`,
+  );
+  if (!dryRun)
+    print("If the functions' limits are too low, run the workers as processes: npm run worker (docs/workers.md)");
   return 0;
 }
 

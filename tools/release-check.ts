@@ -67,7 +67,8 @@ async function findUncommitted(): Promise<string | false> {
 
 async function findPlace(version: string, tag: string | undefined): Promise<string | false> {
   if (tag === undefined) {
-    if ((await run("git", "branch", "--show-current")) !== "main") return "Releases are made from main: git switch main.";
+    if ((await run("git", "branch", "--show-current")) !== "main")
+      return "Releases are made from main: git switch main.";
     const made = await run("git", "tag", "--list", `v${version}`);
     return made !== "" && `${made} exists already: raise the version in package.json.`;
   }

@@ -153,10 +153,7 @@ const REFUSED_BY_POSTGRES = new Map([
 /** Temporary causes by SQLSTATE or the system's code: the process waits. */
 const AWAY = new Map([
   ["XX000", "Supabase's pooler gives this answer to a user other than <login>.<ref>."],
-  [
-    "08P01",
-    "The pooler refused. Postgres may be down, or the user, the password or the database name is wrong.",
-  ],
+  ["08P01", "The pooler refused. Postgres may be down, or the user, the password or the database name is wrong."],
   ["53300", "Postgres has no free connection."],
   ["57P03", "Postgres is starting."],
   ["ENOTFOUND", "The host does not exist. A paused project has none."],

@@ -45,7 +45,8 @@ async function main(): Promise<number> {
     },
   });
   const unknown = positionals.find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". The benchmarks are: ${NAMES.join(", ")}.`);
+  if (unknown !== undefined)
+    throw new Error(`There is no benchmark "${unknown}". The benchmarks are: ${NAMES.join(", ")}.`);
   const workers = readWorkers("--workers", values.workers);
   if (workers !== "functions" && values.write) throw new Error("--write writes the figures of the functions.");
   if (values.quick && values.write) throw new Error("--quick measures too little to be written.");

@@ -100,7 +100,9 @@ async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): P
       ? `${database} is ${found.setting}: set it to ${found.here} in postgresql.conf and restart Postgres`
       : undefined;
   if (found?.created && elsewhere) {
-    throw new Error(`${name} is installed in the database ${found.here} but does nothing for it, because ${elsewhere}.`);
+    throw new Error(
+      `${name} is installed in the database ${found.here} but does nothing for it, because ${elsewhere}.`,
+    );
   }
   if (found?.created) return undefined;
   if (!found?.version) return NOT_AVAILABLE;

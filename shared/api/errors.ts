@@ -7,9 +7,13 @@ import { retryAfterJitter } from "../platform/retry.ts";
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
 
 export const internal = (cause: unknown): ApiError =>
-  new ApiError("internal", "Something went wrong on our side. Try again. If it keeps happening, report the requestId.", {
-    cause,
-  });
+  new ApiError(
+    "internal",
+    "Something went wrong on our side. Try again. If it keeps happening, report the requestId.",
+    {
+      cause,
+    },
+  );
 
 export const unavailable = (cause: unknown): ApiError =>
   new ApiError(

@@ -127,7 +127,9 @@ export const estimateQuery = z.strictObject({
   quote: z
     .literal("true", { error: "Must be true." })
     .optional()
-    .meta({ description: "true: holds the price for ten minutes (`quoteId`), and fails with the errors of the start." }),
+    .meta({
+      description: "true: holds the price for ten minutes (`quoteId`), and fails with the errors of the start.",
+    }),
 });
 
 export const startQuoteBody = z

@@ -39,7 +39,9 @@ export const changeElementBody = changeBody("ChangeElement", {
   kind: kind.optional().meta({ description: kindText }),
   name: name.optional(),
   text: look.optional().meta({ description: lookText }),
-  imagePaths: images.optional().meta({ description: "The complete list. An image that nothing uses any more is removed." }),
+  imagePaths: images
+    .optional()
+    .meta({ description: "The complete list. An image that nothing uses any more is removed." }),
 });
 
 export const elementPath = z.strictObject({ elementId: id });

@@ -95,7 +95,8 @@ export const startFilmBody = z
   .omit({ projectId: true, count: true })
   .extend({
     projectIds: projectIds.max(60, "At most 60 shots start at once.").optional().meta({
-      description: "Only these shots, if they are missing the step. Default: all shots that are missing it, at most the first 60.",
+      description:
+        "Only these shots, if they are missing the step. Default: all shots that are missing it, at most the first 60.",
     }),
     outdated: z.boolean().optional().meta({
       description:
@@ -106,7 +107,9 @@ export const startFilmBody = z
 
 export const startedFilm = z
   .object({
-    predictions: z.array(prediction).meta({ description: "In the order of the shots. Empty if no shot is missing the step." }),
+    predictions: z
+      .array(prediction)
+      .meta({ description: "In the order of the shots. Empty if no shot is missing the step." }),
   })
   .meta({ id: "StartedFilm" });
 
@@ -118,7 +121,8 @@ export const filmEstimate = z
     shots: z
       .array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, elements, error }))
       .meta({
-        description: "The shots that are missing the step, in order. `error`: why a shot cannot start; such a shot has no amounts.",
+        description:
+          "The shots that are missing the step, in order. `error`: why a shot cannot start; such a shot has no amounts.",
       }),
     ...amounts,
   })

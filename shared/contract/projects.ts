@@ -69,7 +69,8 @@ export const createProjectBody = z
   .meta({ id: "CreateProject" });
 
 const projectReference = referenceImagePath.nullable().meta({
-  description: "The image that apps offer for the next frames. A start uses it only if the request sends referenceImagePath.",
+  description:
+    "The image that apps offer for the next frames. A start uses it only if the request sends referenceImagePath.",
 });
 const selectedTake = id.nullable();
 const selectedText =
@@ -149,7 +150,9 @@ export const listProjectsQuery = z.strictObject({
   include: z
     .literal("predictions", { error: "Must be predictions." })
     .optional()
-    .meta({ description: "predictions: adds `predictions` and `takes` to each project, as its own read returns them." }),
+    .meta({
+      description: "predictions: adds `predictions` and `takes` to each project, as its own read returns them.",
+    }),
 });
 
 export const projectPage = z

@@ -5,7 +5,9 @@ import { SAMPLE_SHARE } from "./samples.ts";
 
 export const shareFilmBody = z
   .strictObject({
-    expiresAt: time.optional().meta({ description: "When the link expires, in the future. Default: never, until it is revoked." }),
+    expiresAt: time
+      .optional()
+      .meta({ description: "When the link expires, in the future. Default: never, until it is revoked." }),
   })
   .meta({ id: "ShareFilm" });
 

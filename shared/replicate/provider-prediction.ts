@@ -151,7 +151,8 @@ export function readFailure(error: unknown): RunFailure {
 
 /** What to change after content was rejected, with the provider's explanation. */
 export function contentRejected(stage: Stage | null, explanation: string): string {
-  const what = stage === null ? "the prompt, an image or the result" : stage === "input" ? "the prompt or an image" : "the result";
+  const what =
+    stage === null ? "the prompt, an image or the result" : stage === "input" ? "the prompt or an image" : "the result";
   const ours = `The model's safety filter rejected ${what}. Try different wording or images.`;
   return explanation === "" ? ours : `${ours} The provider said: “${explanation}”`;
 }

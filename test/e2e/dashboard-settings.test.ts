@@ -274,7 +274,9 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await expectGoodLooks(page); // with the settings of a video
   const alert = card.getByRole("alert");
   await alert.getByText("Prompt or image rejected").waitFor();
-  await alert.getByText("The model's safety filter rejected the prompt or an image. Try different wording or images.").waitFor();
+  await alert
+    .getByText("The model's safety filter rejected the prompt or an image. Try different wording or images.")
+    .waitFor();
 
   await page.getByLabel("Aspect ratio").selectOption("9:16");
   await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");

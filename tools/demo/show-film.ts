@@ -28,7 +28,10 @@ export async function showFilm(
         throw error;
       });
     },
-    (film) => (film === null ? "its shots differ in format; the film's page can join them" : `${Math.round(film.size / 1024)} KiB`),
+    (film) =>
+      film === null
+        ? "its shots differ in format; the film's page can join them"
+        : `${Math.round(film.size / 1024)} KiB`,
   );
   if (made === null) return { link, file: null };
   await Deno.writeFile(file, new Uint8Array(await made.arrayBuffer()));

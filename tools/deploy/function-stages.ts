@@ -32,7 +32,9 @@ export const secretsStage: Stage = {
         const args = ["secrets", "set", "--yes", "--env-file=/dev/stdin"];
         const { count } = await cli.read("setting the functions' secrets", args, answered, { input });
         if (count === wanted.length) return;
-        throw new DeployError("The Supabase CLI did not confirm every secret. Is it the version that `npm ci` installs?");
+        throw new DeployError(
+          "The Supabase CLI did not confirm every secret. Is it the version that `npm ci` installs?",
+        );
       },
     };
   },

@@ -77,7 +77,9 @@ export function createSupabaseCli(
     const printed = jsonText.pipe(form).safeParse(await run(doing, args, options));
     if (printed.success) return printed.data;
     // The output is left out, because it may hold secrets.
-    throw new DeployError(`The Supabase CLI gave an unexpected answer while ${doing}. Is it the version that \`npm ci\` installs?`);
+    throw new DeployError(
+      `The Supabase CLI gave an unexpected answer while ${doing}. Is it the version that \`npm ci\` installs?`,
+    );
   };
   return {
     run,

@@ -160,7 +160,9 @@ export function* nextVersions({ migrations }: App, now: Date): Generator<string,
     const candidates = [secondAfter(version), String(BigInt(version) + 1n).padStart(version.length, "0")];
     const next = candidates.find((each) => each?.length === version.length); // files are ordered as text
     if (next) return next;
-    throw new InstallError(`The newest migration has the version ${newest}, and no later version is possible: rename it.`);
+    throw new InstallError(
+      `The newest migration has the version ${newest}, and no later version is possible: rename it.`,
+    );
   };
   let version = versionAt(now);
   if (version <= newest) version = following(newest);

@@ -47,8 +47,8 @@ function Reference({ document }: { document: ApiDocument }) {
       <Typography fz="sm">
         <Sentences text={document.info.description} />
         <p>
-          The samples use the ids of your latest film, endpoint and delivery. A word in capitals, such as
-          PROJECT_ID, stands for one that you do not have yet, or must choose yourself because it will be deleted.
+          The samples use the ids of your latest film, endpoint and delivery. A word in capitals, such as PROJECT_ID,
+          stands for one that you do not have yet, or must choose yourself because it will be deleted.
         </p>
         <details>
           <summary>Credentials</summary>

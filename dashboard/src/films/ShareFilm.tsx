@@ -69,8 +69,8 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
       onSubmit={() => create.mutate({ expiresAt: endAfter(days) })}
     >
       <Text size="sm">
-        Anyone with the link sees the current film: its title, and the titles and videos of its shots.
-        They see no prompts, no costs and no other takes.
+        Anyone with the link sees the current film: its title, and the titles and videos of its shots. They see no
+        prompts, no costs and no other takes.
       </Text>
       <NativeSelect
         label="Link expires"

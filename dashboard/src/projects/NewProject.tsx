@@ -100,10 +100,7 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
         <Radio.Group label="Its video starts" value={start} onChange={setStart}>
           <Stack gap="xs" mt="xs">
             <Radio value={CONTINUES} label="Where the previous shot's video ends" />
-            <Radio
-              value={OWN_FRAME}
-              label={lastFrame ? "At the previous shot's last frame" : "At a new first frame"}
-            />
+            <Radio value={OWN_FRAME} label={lastFrame ? "At the previous shot's last frame" : "At a new first frame"} />
           </Stack>
         </Radio.Group>
       )}

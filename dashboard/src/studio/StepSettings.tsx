@@ -184,7 +184,9 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
       {hasLastFrame && (withFirstFrame || withLastFrame) && (
         <Checkbox
           label="End at the last frame"
-          description={model.controls.lastFrame === undefined ? `${model.label} does not support a last frame.` : undefined}
+          description={
+            model.controls.lastFrame === undefined ? `${model.label} does not support a last frame.` : undefined
+          }
           checked={withLastFrame}
           disabled={model.controls.lastFrame === undefined}
           onChange={({ currentTarget }) => onChange({ usesLastFrame: currentTarget.checked })}

@@ -74,9 +74,7 @@ export function createServerVerifier(secretKey: string): ServerVerifier {
     }
     const { data: userId } = z.guid().safeParse(headers.get(ACTING_FOR)); // a header sent twice is one text with a comma
     if (userId === undefined) {
-      throw invalidFields([
-        { path: "Keyframe-User", message: "Must be the id of one user, a UUID, and appear once." },
-      ]);
+      throw invalidFields([{ path: "Keyframe-User", message: "Must be the id of one user, a UUID, and appear once." }]);
     }
     return { ownerId: userId.toLowerCase(), token: secretKey, isServer: true };
   };

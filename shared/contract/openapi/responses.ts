@@ -108,7 +108,8 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   balance_exhausted:
     "The start can cost more than what is left of your prepaid balance. Nothing was started. `balance` has the figures: add credit, or choose a cheaper model, resolution or length.",
   spending_stopped: "The administrator has stopped new generations for now. Nothing was started. Try again later.",
-  forbidden: "`Keyframe-User` was sent without the project's secret key, or together with a session. Only a server may send it.",
+  forbidden:
+    "`Keyframe-User` was sent without the project's secret key, or together with a session. Only a server may send it.",
   client_not_allowed:
     "The token belongs to an app (OAuth client) that may not do this for its user. Sign in to the service itself, or ask its administrator to allow the app.",
   not_found: "Nothing exists at this path, or none of your resources has this identifier.",
@@ -124,7 +125,8 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
     "The model that the request names is no longer available. Choose another one from `GET /api/models`, or name none.",
   user_moved:
     "The user has moved to another project of the service. Ask your router for it, and send the request there, with the same key.",
-  precondition_failed: "The resource has changed since you read it. Read it again, then repeat your request with the new ETag.",
+  precondition_failed:
+    "The resource has changed since you read it. Read it again, then repeat your request with the new ETag.",
   payload_too_large: "The body is too large. Send a smaller one.",
   unsupported_media_type: "The path does not support this Content-Type.",
   idempotency_mismatch:

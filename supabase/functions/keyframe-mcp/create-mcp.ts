@@ -67,7 +67,10 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
           deps,
         );
         if (result !== undefined) return result;
-        return { isError: true, content: [{ type: "text", text: "There is no such tool. tools/list has their names." }] };
+        return {
+          isError: true,
+          content: [{ type: "text", text: "There is no such tool. tools/list has their names." }],
+        };
       });
       return server;
     },

@@ -77,7 +77,9 @@ export const TOOLS: Record<string, Tool> = {
     of: "changeFilm",
     input: filmPath.extend({
       ...changeFilmBody.shape,
-      updatedAt: time.optional().meta({ description: "The value that you read. The call fails if the film has changed since." }),
+      updatedAt: time
+        .optional()
+        .meta({ description: "The value that you read. The call fails if the film has changed since." }),
     }),
     toArguments: ({ updatedAt: _, ...given }) => given,
     title: "Change a film: texts, cast, order of its shots",

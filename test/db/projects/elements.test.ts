@@ -148,9 +148,7 @@ describe("an element", () => {
     for (const id of [theirs.id, crypto.randomUUID()]) {
       expect(await codeOf(cast(id))).toBe("not_found");
       expect(await codeOf(ofProject([id]))).toBe("not_found");
-      expect(await refused({ elementIds: [id] })).toBe(
-        `not_found: You have no element with the elementId ${id}.`,
-      );
+      expect(await refused({ elementIds: [id] })).toBe(`not_found: You have no element with the elementId ${id}.`);
       expect(await codeOf(edit(id, { name: "x" }))).toBe("not_found");
       expect(await codeOf(remove(id))).toBe("not_found");
     }
@@ -338,7 +336,9 @@ describe("a start", () => {
     );
     const many = await Promise.all(Array.from({ length: 21 }, (_, i) => add(`Many ${i}`)));
     await cast(...many.map(({ id }) => id));
-    expect(await refused({})).toMatch(/^invalid_request: A start can use at most 20 elements, and this one would use 21\./);
+    expect(await refused({})).toMatch(
+      /^invalid_request: A start can use at most 20 elements, and this one would use 21\./,
+    );
     expect(await codeOf(cast(...Array.from({ length: 51 }, () => anna.id)))).toBe("invalid_request");
     expect(await codeOf(cast(anna.id, anna.id))).toBe("invalid_request");
     expect(await db.sql`select from keyframe_private.provider_submits where owner_id = ${world.owner}`).toEqual([]);

@@ -164,7 +164,12 @@ test.each<[code: string, retryable: boolean, message: string, remedy: string | n
   ["of_a_later_version", false, "Something new.", CHANGE],
   ["provider_rejected_input", false, "The provider rejected the input. Change the prompt or the images.", null],
   ["model_unavailable", false, "The provider does not have this model. Choose another, or name none.", null],
-  ["content_rejected", false, "The model's safety filter rejected the prompt or an image. Try different wording or images.", null],
+  [
+    "content_rejected",
+    false,
+    "The model's safety filter rejected the prompt or an image. Try different wording or images.",
+    null,
+  ],
 ])(
   "a failure with %s (retryable: %s), whatever words its message has → what to do, once",
   (code, retryable, message, remedy) => {

@@ -46,7 +46,9 @@ async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
 }
 test("a model that the provider does not have → recorded as refused; no run", async () => {
   simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
-  expect((await run()).calls).toEqual([["modelRefused", expect.stringMatching(/does not have this model.*The provider said: “/)]]);
+  expect((await run()).calls).toEqual([
+    ["modelRefused", expect.stringMatching(/does not have this model.*The provider said: “/)],
+  ]);
   expect(await runsAtProvider()).toEqual([]);
 });
 

@@ -39,7 +39,11 @@ test.each<[string, () => object, RegExp]>([
   ],
   ["no connection left", () => fail(null, "53300"), /code 53300\. Postgres has no free connection/],
   ["a server that starts", () => fail(null, "57P03"), /code 57P03\. Postgres is starting/],
-  ["no such host", () => fail(null, "", "ENOTFOUND"), /ENOTFOUND\. The host does not exist\. A paused project has none/],
+  [
+    "no such host",
+    () => fail(null, "", "ENOTFOUND"),
+    /ENOTFOUND\. The host does not exist\. A paused project has none/,
+  ],
 ])("%s → it waits, and says why", async (_what, answer, says) => {
   const { untilPassed, lines, signal } = checkOf(["SUPABASE_DB_URL", answer]);
   expect(await untilPassed(signal)).toBe(false);

@@ -72,7 +72,8 @@ function hintFor(statusCode: number): string | null {
   }
   if (statusCode === 404 || statusCode === 405) return "Your server does not accept POST there. Check the path.";
   if (statusCode === 410) return "410 Gone: the endpoint is disabled.";
-  if (statusCode === 429 || statusCode === 503) return "Your server asked to retry later. Keyframe follows its Retry-After.";
+  if (statusCode === 429 || statusCode === 503)
+    return "Your server asked to retry later. Keyframe follows its Retry-After.";
   if (statusCode >= 500) return "Your server failed. Check its logs.";
   return "Only an answer from 200 to 299 counts as delivered.";
 }
