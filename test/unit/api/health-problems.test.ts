@@ -228,7 +228,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a prepared transaction",
     { blockers: [{ ...BLOCKER, pid: 0, role: null, seconds: null, tables: null, blocks: 2 }] },
-    /^A prepared transaction .*2 sessions wait for it\. pg_prepared_xacts .*rollback prepared/,
+    /^A prepared transaction .*2 sessions wait for it\. .*pg_prepared_xacts.*rollback prepared/,
   ],
   [
     "parts that are locked, by somebody who has gone",

@@ -109,7 +109,7 @@ describe("time", () => {
     }
     await clock.pass(4);
     expect(outcome.is).toBe("request_timeout");
-    expect(outcome.error?.message).toMatch(/more than 30 s/);
+    expect(outcome.error?.message).toMatch(/longer than 30 s/);
   });
 
   test("each body has a time of its own; one that ends in it is read", async () => {

@@ -91,7 +91,7 @@ test("the latest run is chosen â†’ none is selected; another, or a hidden one â†
 test.each<[Partial<Prediction>, words: string]>([
   [{ status: "queued", queuePosition: null }, "Queued"],
   [{ status: "queued", queuePosition: 0 }, "Queued"],
-  [{ status: "queued", queuePosition: 1 }, "Queued, number 1 in line"],
+  [{ status: "queued", queuePosition: 1 }, "Queued, number 1 in the queue"],
   [{ status: "starting", queuePosition: null }, "Starting"],
   [{ status: "processing", progress: null }, "Generating"],
   [{ status: "processing", progress: 0.999 }, "Generating, 99 %"],
