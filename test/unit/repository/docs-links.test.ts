@@ -15,6 +15,8 @@ const pages = [
     "CHANGELOG.md",
     "client/README.md",
     "examples/README.md",
+    "local/README.md",
+    "supabase/README.md",
     "test/README.md",
     ".github/release.md",
   ],
