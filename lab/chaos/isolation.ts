@@ -49,11 +49,11 @@ export async function measureIsolation(
     const misjudged = judgeHealth(scenario.health, problems, p95Alone > QUIET_P95_MS);
     if (isBusy)
       remarks.push(
-        `${name}: THE MACHINE WAS BUSY. With nobody else the p95 was ${p95Alone} ms already, so ${bound} ms was the bound.`,
+        `${name}: THE MACHINE WAS BUSY. Without the scenario the p95 was already ${p95Alone} ms, so ${bound} ms was the bound.`,
       );
-    say(`${name}: other users' p95 is ${p95} ms, and was ${p95Alone} ms with nobody else`);
+    say(`${name}: other users' p95 is ${p95} ms, and was ${p95Alone} ms without it`);
     figures[`${name}: other users' p95 in ms, of ${delays.length} events`] = p95;
-    figures[`${name}: the same with nobody else, of ${alone.length}`] = p95Alone;
+    figures[`${name}: the same without the scenario, of ${alone.length}`] = p95Alone;
     verdicts.push({
       name: `isolation_${name}`,
       sentence: `with ${sentence}, other users' events arrive within ${bound} ms (p95)`,

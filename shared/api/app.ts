@@ -127,7 +127,7 @@ type RequestFields = {
   error: Error | undefined;
 };
 
-/** Writes one line per request, without tokens, bodies or signed URLs. An error of ours is logged with its cause. */
+/** Writes one line per request, without tokens, bodies or signed URLs. Our own errors are logged with their cause. */
 function logRequest(log: Log, { error, milliseconds, ...request }: RequestFields): void {
   const fields = { ...request, duration_ms: Math.round(milliseconds * 10) / 10 };
   if (error === undefined) log.info("request", fields);

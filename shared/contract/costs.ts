@@ -124,12 +124,9 @@ export const estimate = z
 export type Estimate = z.infer<typeof estimate>;
 
 export const estimateQuery = z.strictObject({
-  quote: z
-    .literal("true", { error: "Must be true." })
-    .optional()
-    .meta({
-      description: "true: holds the price for ten minutes (`quoteId`), and fails with the errors of the start.",
-    }),
+  quote: z.literal("true", { error: "Must be true." }).optional().meta({
+    description: "true: holds the price for ten minutes (`quoteId`), and fails with the errors of the start.",
+  }),
 });
 
 export const startQuoteBody = z

@@ -147,12 +147,9 @@ export const listProjectsQuery = z.strictObject({
   search: line(1, 200)
     .optional()
     .meta({ description: "Only projects whose title contains this text; case is ignored." }),
-  include: z
-    .literal("predictions", { error: "Must be predictions." })
-    .optional()
-    .meta({
-      description: "predictions: adds `predictions` and `takes` to each project, as its own read returns them.",
-    }),
+  include: z.literal("predictions", { error: "Must be predictions." }).optional().meta({
+    description: "predictions: adds `predictions` and `takes` to each project, as its own read returns them.",
+  }),
 });
 
 export const projectPage = z

@@ -217,7 +217,7 @@ const parts = {
     )
     .meta({ description: "What has kept dead rows from being removed for long; at most three." }),
   appTriggers: z.array(z.string()).meta({
-    description: "Triggers of the app on Keyframe's tables that serve everybody, each with its table; at most 20.",
+    description: "Triggers of the app on Keyframe's tables that serve all users, each with its table; at most 20.",
   }),
   setAside: z
     .object({

@@ -36,7 +36,7 @@ export type CallDatabase = (called: string, args: Record<string, unknown>) => Pr
 
 /**
  * Calls the Data API with the secret key, which bypasses row-level security: for workers only, never for a user's request.
- * Uses postgrest-js alone, because importing all of supabase-js took two fifths of a function's start (docs/decisions/0015).
+ * Uses only postgrest-js, because importing all of supabase-js took two fifths of a function's start (docs/decisions/0015).
  */
 export function createCallDatabase(
   url: string,

@@ -2792,7 +2792,7 @@ begin
     where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
     limit 1);
 end $$;
-comment on function keyframe_private.default_successor is 'The model that takes over from another for an input that asks for nothing; null without one.';
+comment on function keyframe_private.default_successor is 'The model that replaces another for an input without choices; null without one.';
 
 create function keyframe_private.prices_json(model text)
 returns json language plpgsql stable set search_path = '' as $$

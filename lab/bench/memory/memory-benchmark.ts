@@ -192,6 +192,6 @@ async function openVideos({ url, apikey, token }: Caller): Promise<StoreVideo> {
     const response = await fetch(output.url, { method: "HEAD" });
     const stored = Number(response.headers.get("content-length"));
     if (output.bytes !== bytes || stored !== bytes)
-      throw new Error(`A video of ${bytes} bytes was asked for, ${output.bytes} recorded and ${stored} stored.`);
+      throw new Error(`A video of ${bytes} bytes was requested, ${output.bytes} recorded and ${stored} stored.`);
   };
 }

@@ -57,7 +57,7 @@ async function measureShot({ quick, openStack, progress }: BenchContext): Promis
       aims: [],
       tables: [
         {
-          caption: "one shot alone: two frames and a video",
+          caption: "one shot: two frames and a video",
           columns: ["calls of api", "kicks", "callbacks of the provider", "deliveries", "the provider's bill, $"],
           rows: [{ name: "Keyframe", cells: [api, kicks, callbacks, deliveries, usd] }],
         },

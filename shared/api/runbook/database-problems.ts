@@ -29,7 +29,7 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
   const problems: string[] = [];
   if (answered === "read_only" || settings?.isReadOnly) {
     problems.push(
-      "The database is read-only: starts, changes and deliveries fail. It is a standby, its disk is nearly full, or somebody set default_transaction_read_only. Free disk space or enlarge it, then: alter database postgres reset default_transaction_read_only.",
+      "The database is read-only: starts, changes and deliveries fail. It is a standby, its disk is nearly full, or default_transaction_read_only was set. Free disk space or enlarge it, then: alter database postgres reset default_transaction_read_only.",
     );
   }
   if (answered === "settings_missing" || settings?.hasSettings === false) {

@@ -99,7 +99,7 @@ export const projectOperations = {
       { summary: "Another title", path, body: { title: "Harbour, second draft" } },
       { summary: "Remove it from its film", path, body: { filmId: null } },
       {
-        summary: "A plan: its video continues the shot before",
+        summary: "A plan: its video continues the previous shot",
         path,
         body: { plan: { video: { continuesPreviousShot: true, durationSeconds: 5 } } },
       },
