@@ -159,7 +159,7 @@ function correct(args: Record<string, unknown>, refusal: string, known: Record<s
     if (meant !== undefined || corrected[field] === args[field]) delete corrected[field];
   }
   if (refusal.includes("list_models")) corrected.model = known.model;
-  if (refusal.includes("write a space after the @")) corrected.prompt = String(args.prompt).replace("@", "@ ");
+  if (refusal.includes("put a space after the @")) corrected.prompt = String(args.prompt).replace("@", "@ ");
   return corrected;
 }
 
@@ -210,7 +210,7 @@ describe("arguments", () => {
       "select_take",
       "an object",
       () => ({ ...own(), selected: { "first-frame": null } }),
-      ["selected: There is no", "predictionId: Is"],
+      ["selected: Unknown field.", "predictionId: Is"],
     ],
     [
       "hide_take",
@@ -236,7 +236,7 @@ describe("arguments", () => {
       "estimate_first_frame",
       "seconds",
       () => ({ ...own(), number: 2, promt: "A" }),
-      ["number: There is no", "Did you mean prompt?"],
+      ["number: Unknown field.", "Did you mean prompt?"],
     ],
     [
       "estimate_first_frame",
