@@ -114,45 +114,51 @@ test("a video model that makes a WebM, a GIF → the file as it is; type, sides,
   }
 });
 
-// Without a cast: test/unit/local/stack-start.test.ts.
-test("the demo with three shots and a cast → each starts on the last frame before; files, film and events checked", {
-  timeout: 180_000,
-}, async () => {
-  const steps: Stage[] = [];
-  let written = "";
-  const file = await Deno.makeTempFile({ suffix: ".mp4" });
-  const film = await runDemo({
-    ...stack,
-    ...{ shots: 3, withCast: true, file },
-    timeoutMs: 60_000,
-    signal: new AbortController().signal,
-    display: showStages((text) => {
-      written += text;
-    }, false),
-    steps,
-  });
-  const shots = ["shot 1", "shot 2", "shot 3"];
-  expect(steps.map(({ name }) => name)).toEqual([
-    ...["sign up", "webhook", "cast", "film", ...shots, "read film", "events", "share", "one MP4"],
-  ]);
-  expect(film).toEqual({ link: expect.stringMatching(`^${stack.url}/#/shared/.{20}`), file });
-  expect(readMovie(await Deno.readFile(file))).toMatchObject({
-    width: 160,
-    height: 90,
-    seconds: expect.closeTo(15, 1),
-  });
-  await Deno.remove(file);
-  expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
-    expect.stringMatching(/^ {2}shot 1: 160 × 90, \d+ KiB, 5 s, .*; from its first frame to its last$/),
-    expect.stringMatching(/^ {2}shot 2: .*; from the last frame of shot 1 to its last$/),
-    expect.stringMatching(/^ {2}shot 3: .*; from the last frame of shot 2 to its last$/),
-  ]);
+test.each([
+  [3, true],
+  [1, false],
+])(
+  "the demo, shots: %i, cast: %o → each starts on the last frame before; files, film and events checked",
+  {
+    timeout: 180_000,
+  },
+  async (count, withCast) => {
+    const steps: Stage[] = [];
+    let written = "";
+    const file = await Deno.makeTempFile({ suffix: ".mp4" });
+    const film = await runDemo({
+      ...stack,
+      ...{ shots: count, withCast, file },
+      timeoutMs: 60_000,
+      signal: new AbortController().signal,
+      display: showStages((text) => {
+        written += text;
+      }, false),
+      steps,
+    });
+    const numbers = Array.from({ length: count }, (_, at) => at + 1);
+    expect(steps.map(({ name }) => name)).toEqual([
+      ...["sign up", "webhook", ...(withCast ? ["cast"] : []), "film", ...numbers.map((number) => `shot ${number}`)],
+      ...["read film", "events", "share", "one MP4"],
+    ]);
+    expect(film).toEqual({ link: expect.stringMatching(`^${stack.url}/#/shared/.{20}`), file });
+    const seconds = expect.closeTo(5 * count, 1);
+    expect(readMovie(await Deno.readFile(file))).toMatchObject({ width: 160, height: 90, seconds });
+    await Deno.remove(file);
+    const begins = (number: number) => (number === 1 ? "its first frame" : `the last frame of shot ${number - 1}`);
+    expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual(
+      numbers.map((number) =>
+        expect.stringMatching(
+          new RegExp(`^  shot ${number}: 160 × 90, \\d+ KiB, 5 s, .*; from ${begins(number)} to its last$`),
+        ),
+      ),
+    );
 
-  // The demo itself checks the frames of each video, and that each step was made with the cast.
-  const made = await sql<{ step: string }[]>`
+    // The demo itself checks the frames of each video, and that each step was made with the cast.
+    const made = await sql<{ step: string }[]>`
     select p.step from keyframe.projects s join keyframe.predictions p on p.project_id = s.id
     where s.film_id = ${steps.find(({ name }) => name === "film")?.result ?? ""}
     order by s.film_position, p.created_at`;
-  const withoutFirst = ["last-frame", "video"];
-  expect(made.map(({ step }) => step)).toEqual(["first-frame", ...withoutFirst, ...withoutFirst, ...withoutFirst]);
-});
+    expect(made.map(({ step }) => step)).toEqual(["first-frame", ...numbers.flatMap(() => ["last-frame", "video"])]);
+  },
+);

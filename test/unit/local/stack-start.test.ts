@@ -77,7 +77,6 @@ test("a second stack on the same data, with --reset too → one line that names 
 test("the demo on the running stack's data → made by the demo user, and ends with a link to the film and its MP4", async () => {
   const demo = await runCommand("tools/demo.ts", ["--data", dataDir]).ended;
   expect([demo.code, demo.said]).toEqual([0, expect.stringMatching(/^ {2}sign in .*demo@keyframe\.local$/m)]);
-  expect(demo.said).not.toMatch(/^ {2}cast /m); // only with --cast
   const [, file = "", link = ""] = /Watch the film:\n\n {2}(\S+)\n {2}(\S+)\n/.exec(demo.said) ?? [];
   expect([file, link]).toEqual([join(dataDir, "demo.mp4"), expect.stringMatching(`^${url}/#/shared/`)]);
   expect(new TextDecoder().decode((await Deno.readFile(file)).slice(4, 8))).toBe("ftyp");
