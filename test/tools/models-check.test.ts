@@ -228,7 +228,7 @@ describe("a project and a provider", () => {
     ["sb_secret_older", "answered with no rows of models: is SUPABASE_URL right?"],
   ])("%s: rows that cannot be read → one line without the key, exit 2", async (SUPABASE_SECRET_KEY, line) => {
     const { code, said, error } = await run([], { ...environment, SUPABASE_SECRET_KEY });
-    expect([code, said, error]).toEqual([2, "", expect.stringContaining(line)]);
+    expect({ code, said, error }).toEqual({ code: 2, said: "", error: expect.stringContaining(line) });
     expect(error).not.toContain("sb_secret");
   });
 

@@ -70,7 +70,9 @@ test.each<[how: string, fail: () => Promise<string>]>([
   server.play();
   const noToken = { code: "no_token", cause: "Error: no storage" };
   await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject(noToken);
-  expect([server.seen, getToken.mock.calls.length, server.time.pauses.length]).toEqual([[], 4, 3]);
+  expect(server.seen).toEqual([]);
+  expect(getToken).toHaveBeenCalledTimes(4);
+  expect(server.time.pauses).toHaveLength(3);
 });
 
 const userId = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";

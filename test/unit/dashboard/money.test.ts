@@ -49,6 +49,12 @@ const estimate = (more: Partial<Estimate>): Estimate => ({
 test.each<[string, Partial<Estimate>, string, string | null]>([
   ["a ceiling", { estimateMicros: null, atMostMicros: 600_000 }, "at most $0.60", null],
   [
+    "no known price, and a budget",
+    { estimateMicros: null, atMostMicros: null, withinBudget: false, availableMicros: 10_000_000 },
+    "price unknown",
+    "Your budget needs a known price. Choose another model.",
+  ],
+  [
     "refused for another reason than the owner's budget",
     { withinBudget: false },
     "about $0.45",

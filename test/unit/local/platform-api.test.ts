@@ -1,4 +1,4 @@
-import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, SignJWT } from "jose";
+import { decodeJwt, decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
 import { createFunctionsRoute } from "../../../local/platform/functions-route.ts";
@@ -38,19 +38,6 @@ create function public.too_slow() returns void language sql as $$ select pg_slee
 const rest = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
   fetch(`${platform.url}/rest/v1/${path}`, { ...init, headers: { apikey: PUBLISHABLE_KEY, ...headers } });
 
-async function sign(claims: JWTPayload): Promise<string> {
-  return await new SignJWT({
-    sub: crypto.randomUUID(),
-    role: "authenticated",
-    aud: "authenticated",
-    iss: `${platform.url}/auth/v1`,
-    exp: Math.floor(Date.now() / 1_000) + 60,
-    ...claims,
-  })
-    .setProtectedHeader({ alg: "ES256", kid: platform.signingKey.kid })
-    .sign(await importJWK(platform.signingKey, "ES256"));
-}
-
 test("a database that another data folder's stack has used → the demo user's sign-in says which folder or database to name", async () => {
   const keys = (demoPassword: string) => ({ publishableKey: PUBLISHABLE_KEY, demoPassword }) as StackKeys; // all that is read
   await signInDemoUser(platform.url, keys("film-of-the-first"));
@@ -88,16 +75,9 @@ describe("Auth and credentials", () => {
     expect([without.status, (await rest("notes", { apikey: "sb_publishable_other" })).status]).toEqual([401, 401]);
     expect((await fetch(`${platform.url}/auth/v1/settings`)).status).toBe(401);
   });
-
-  test.each([
-    ["that has expired", { exp: 1_000 }, 401, "PGRST303"],
-    ["naming a database superuser as its role", { role: "supabase_admin" }, 403, "42501"],
-  ])("a token %s → refused with PostgREST's code", async (_, claims, status, code) => {
-    const answer = await rest("notes", { authorization: `Bearer ${await sign(claims)}` });
-    expect([answer.status, (await answer.json()).code]).toEqual([status, code]);
-  });
 });
 
+// Tokens, errors and arguments as PostgREST takes them: test/conformance/postgrest.test.ts.
 describe("REST", () => {
   test("update or delete without a filter → 400, as with safeupdate", async () => {
     const service = platform.client(SECRET_KEY);

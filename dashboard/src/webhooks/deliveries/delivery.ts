@@ -1,4 +1,4 @@
-import type { Delivery } from "../../../../client/index.ts";
+import type { Delivery, Webhook } from "../../../../client/index.ts";
 
 export type DeliveryStateKind = "waiting" | "retrying" | "delivered" | "exhausted";
 type DeliveryState = { kind: DeliveryStateKind; label: string };
@@ -93,3 +93,9 @@ export function fromLocalTime(local: string): string | null {
   const time = new Date(local);
   return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }
+
+const A_DAY_MS = 86_400_000;
+
+/** What to recover first: since the failures began, at least a day. `failingSince` restarts when an endpoint is enabled again. */
+export const recoverySince = ({ failingSince, disabledAt }: Webhook, now: number): Date =>
+  new Date(Math.min(now - A_DAY_MS, Date.parse(failingSince ?? disabledAt ?? "") || now));
