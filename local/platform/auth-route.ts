@@ -36,7 +36,8 @@ export async function callAuth(
   }
   if (method !== "PUT" || url.pathname !== "/auth/v1/user") {
     const answer = await lite.fetch(new Request(url, { method, headers, body }));
-    return (await refuseBanned(answer.clone(), url, lite)) ?? (await reissueTokens(answer, tokens));
+    const isSignIn = url.pathname === "/auth/v1/token";
+    return (isSignIn && (await refuseBanned(answer.clone(), url, lite))) || (await reissueTokens(answer, tokens));
   }
   const text = await new Response(body).text();
   const change = userChange.safeParse(parse(text)).data;
@@ -48,7 +49,6 @@ export async function callAuth(
 
 /** lite signs in also who is banned. */
 async function refuseBanned(answer: Response, url: URL, lite: Lite): Promise<Response | undefined> {
-  if (url.pathname !== "/auth/v1/token") return undefined;
   const { data } = session.safeParse(parse(await answer.text()));
   if (data === undefined || !(await lite.isBanned(decodeJwt(data.access_token).sub ?? ""))) return undefined;
   const isRefresh = url.searchParams.get("grant_type") === "refresh_token";
