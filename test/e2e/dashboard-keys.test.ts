@@ -62,7 +62,7 @@ test("a key is created by keyboard → shown once, with lines for each program; 
   await phone.getByRole("dialog").getByText("What uses “Claude Code” is refused from now on.").waitFor();
   await expectGoodLooks(phone);
   await phone.getByRole("button", { name: "Revoke key" }).tap();
-  await card.getByText("Ended").waitFor();
+  await card.getByText("Ended", { exact: true }).waitFor();
   expect(await card.getByRole("button").count()).toBe(0);
   const refused = await script.listProjects().catch((error: KeyframeError) => error.code);
   expect(refused).toBe("key_ended");

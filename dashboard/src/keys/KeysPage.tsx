@@ -24,7 +24,7 @@ export function Component() {
     <>
       <PageHead
         title="Keys"
-        text="With a key an agent or a script works for you, without your password. You say what it may do, and you can revoke it at any time."
+        text="An agent or a script with a key works for you, as far as you allow."
         actions={isAny ? create : null}
       />
       <Unread query={keys} what="your keys" heights={[96, 96]} />
@@ -87,7 +87,11 @@ function KeyCard({ of: one }: { of: Key }) {
             {lastUsedAt !== null && <Time iso={lastUsedAt} />}
           </Text>
         </Stack>
-        {!isOver && <SmallButton onClick={open}>Revoke</SmallButton>}
+        {!isOver && (
+          <SmallButton flex="none" onClick={open}>
+            Revoke
+          </SmallButton>
+        )}
       </Group>
       <RevokeKey of={one} isOpen={isRevoking} onClose={close} />
     </Card>

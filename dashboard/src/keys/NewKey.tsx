@@ -98,7 +98,7 @@ function ShowKey({ created: { key, name } }: { created: CreatedKey }) {
   return (
     <>
       <Text size="sm" role="status">
-        Copy the key of “{name}” now: it is not shown again. Whoever has it can act for you.
+        Copy the key of “{name}” now: it is not shown again. Anyone who has it can act for you.
       </Text>
       <Code block style={block}>
         {key}

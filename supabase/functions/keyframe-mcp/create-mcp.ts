@@ -110,7 +110,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     const known = error instanceof ApiError ? error : internal(error);
     if (known.code === "internal") log.error("mcp_failed", { requestId, reason: describeError(error) });
     const response = respondWithError(requestId, known);
-    // Who sends a key did not ask to sign in: the client should show what is wrong with it instead.
+    // With this address a client begins a sign-in; with a key it should show what is wrong with the key instead.
     if (known.status === 401 && !/^Bearer +kf_/i.test(headers.get("authorization") ?? ""))
       response.headers.set("www-authenticate", `Bearer resource_metadata="${metadataUrl}"`);
     return response;
