@@ -5,8 +5,7 @@ import type { Log } from "../platform/log.ts";
 import { SCHEMA_VERSION } from "../platform/schema-version.ts";
 import { createApp } from "./app.ts";
 import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
-import { createUserVerifier, type UserVerifier } from "./auth/verify-key.ts";
-import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
+import { createSessionVerifier, rememberSessions, type UserVerifier } from "./auth/verify-session.ts";
 import { createRefusals } from "./http/refusals.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
 import type { Deps } from "./routes/handler.ts";
@@ -14,6 +13,7 @@ import { createDatabase, createPlatformClient } from "./rows/database.ts";
 import { createHealthCall } from "./rows/health-call.ts";
 import { createSharedFilms } from "./rows/shared-films.ts";
 import { createStorage } from "./rows/storage.ts";
+import { createUserVerifier } from "./rows/verify-key.ts";
 
 /** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
 const MAX_JSON_BYTES = 16 * 1024 * 1024;

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { ApiError } from "../../http/errors.ts";
 import { invalidFields } from "../errors.ts";
-import type { UserVerifier } from "./verify-key.ts";
-import type { Caller } from "./verify-session.ts";
+import type { Caller, UserVerifier } from "./verify-session.ts";
 
 /**
  * Whether the project calls, by its secret key in `apikey` or, as older clients and Prometheus send it, in Authorization. Anything else in

@@ -1,12 +1,9 @@
 import { z } from "zod";
 import { ApiError } from "../../http/errors.ts";
+import type { Caller, SessionVerifier, UserVerifier } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
-import { answerBase, type Database } from "../rows/database.ts";
 import { sha256 } from "../sha256.ts";
-import type { Caller, SessionVerifier } from "./verify-session.ts";
-
-/** Authenticates a user by session, or by a key of theirs. Throws unauthorized, key_ended, rate_limited. */
-export type UserVerifier = (headers: Headers) => Promise<Caller>;
+import { answerBase, type Database } from "./database.ts";
 
 /** kf_, 16 digits that name the key, 48 of its secret, and the first 8 of the SHA-256 of what stands before them. */
 const FORM = /^(kf_[0-9a-f]{16})[0-9a-f]{48}[0-9a-f]{8}$/;
