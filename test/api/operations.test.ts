@@ -2,7 +2,7 @@ import { beforeAll, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { openApiDocument } from "../../shared/contract/openapi/index.ts";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
-import { type Operation, takesKey } from "../../shared/contract/operations/operation.ts";
+import { takesKey } from "../../shared/contract/operations/operation.ts";
 import { createApiApp } from "../support/api/app.ts";
 import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
 import { type CallOptions, requestInit, sendToApi } from "../support/api/call.ts";
@@ -109,7 +109,7 @@ const actsFor = async ({ id }: User) => ({ apikey: inject("stack").secretKey, "k
 const withKey = async (user: User) => ({ authorization: `Bearer ${(await makeKey(user, { may: "manage" })).key}` });
 
 /** The quote of the scene is the session's, not a key's. */
-const takesKeys = (id: OperationId) => !(OPERATIONS[id] as Operation).refusesKeys && id !== "startQuote";
+const takesKeys = (id: OperationId) => OPERATIONS[id].tag !== "Keys" && id !== "startQuote";
 
 test.each([
   ...OF_USERS.map((id) => [id, "a server for the user", actsFor, []] as const),

@@ -50,8 +50,8 @@ const of = (id: OperationId): Operation => OPERATIONS[id];
 
 /** The right that an operation needs; null: no key has it. */
 function neededFor(id: OperationId): "read" | "generate" | "manage" | null {
-  const { refusesKeys, caller, method } = of(id);
-  if (refusesKeys) return null;
+  const { tag, caller, method } = of(id);
+  if (tag === "Keys") return null;
   if (caller === "manager" || method === "DELETE" || /Share/i.test(id)) return "manage";
   return REQUESTS[id].takes === "read" ? "read" : "generate";
 }

@@ -50,12 +50,8 @@ export function openApiDocument(serverUrl: string, version: string) {
             type: "http",
             scheme: "bearer",
             bearerFormat: "JWT",
-            description: "A user's session: supabase.auth.getSession().",
-          },
-          key: {
-            type: "http",
-            scheme: "bearer",
-            description: "A key of the user (`kf_…`), with the rights it was made with.",
+            description:
+              "A user's session (supabase.auth.getSession()), or a key that the user made (`kf_…`, `POST /api/keys`).",
           },
           secretKey: {
             type: "apiKey",

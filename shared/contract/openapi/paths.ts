@@ -44,11 +44,10 @@ function describe(operationId: string, operation: Operation, sample: unknown): Z
 }
 
 /** An empty object in the list: also without credentials. */
-function securityOf({ caller, needsSecretKey, refusesKeys }: Operation): Record<string, string[]>[] {
+function securityOf({ caller, needsSecretKey }: Operation): Record<string, string[]>[] {
   if (needsSecretKey !== undefined) return [{}, { secretKey: [] }];
   if (caller === "server") return [{ secretKey: [] }];
-  if (caller === "nobody") return [];
-  return refusesKeys ? [{ session: [] }, { secretKey: [] }] : [{ session: [] }, { key: [] }, { secretKey: [] }];
+  return caller === "nobody" ? [] : [{ session: [] }, { secretKey: [] }];
 }
 
 const file = z.string().meta({ override: { type: "string", format: "binary" } });

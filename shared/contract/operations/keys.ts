@@ -2,7 +2,7 @@ import { createdKey, createKeyBody, key, keyList, keyPath } from "../keys.ts";
 import { SAMPLE } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 
-const ofSession = { tag: "Keys", caller: "session", refusesKeys: true } as const;
+const ofSession = { tag: "Keys", caller: "session" } as const;
 
 export const keyOperations = {
   createKey: {

@@ -28,8 +28,6 @@ export type Operation = {
   caller: "session" | "manager" | "server" | "nobody";
   /** The part of an open operation that needs the project's secret key. */
   needsSecretKey?: string;
-  /** A user's key, whatever it may, is refused. */
-  refusesKeys?: true;
   path?: z.ZodObject;
   query?: z.ZodObject;
   /** A JSON body, or an image. */
