@@ -5,14 +5,14 @@ import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
 import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import { describeError } from "../../../shared/platform/log.ts";
 import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
-import { createApi, createVerifier, type System } from "../../../shared/api/create-api.ts";
+import { createApi, type System } from "../../../shared/api/create-api.ts";
 import { internal } from "../../../shared/api/errors.ts";
 import { respondWithError } from "../../../shared/api/http/respond.ts";
 import { createCallOperation } from "./call-operation.ts";
 import { callTool } from "./call-tool.ts";
 import { listTools } from "./list-tools.ts";
-import { createPictureSpaces, type PictureSpace } from "./picture-space.ts";
-import { createReadPictures } from "./pictures.ts";
+import { createPictureSpaces } from "./picture-space.ts";
+import { type Asked, createReadPictures } from "./pictures.ts";
 
 /** A call is the body of an operation, and the API takes 64 kB. */
 const BODY = { maxBytes: 128 * 1024, maxMs: 30_000 };
@@ -33,13 +33,13 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
   const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
   const resource = `${clientUrl}/functions/v1/keyframe-mcp`;
   const metadataUrl = `${resource}/oauth-protected-resource`;
-  const verify = createVerifier(environment, system.now);
+  const api = createApi(environment, system);
   const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: MAX_TOTAL_BYTES });
-  const callOperation = createCallOperation(createApi(environment, system).fetch);
+  const callOperation = createCallOperation(api.fetch);
   const readPictures = createReadPictures({ supabaseUrl, clientUrl, fetch });
   const deps = { callOperation, readPictures, elapsed, sleep };
   const openSpace = createPictureSpaces();
-  const spaces = new Map<string, PictureSpace>();
+  const asked = new Map<string, Asked>();
 
   const handler = createMcpHandler(
     ({ requestInfo }) => {
@@ -63,7 +63,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
             if (progressToken === undefined) return;
             await mcpReq.notify({ method: "notifications/progress", params: { progressToken, ...progress } });
           },
-          spaces.get(requestInfo?.headers.get(REQUEST) ?? ""),
+          asked.get(requestInfo?.headers.get(REQUEST) ?? ""),
           deps,
         );
         if (result !== undefined) return result;
@@ -87,7 +87,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
 
   async function answer(request: Request, requestId: string): Promise<Response> {
     if (/\/oauth-protected-resource\/?$/.test(new URL(request.url).pathname)) return Response.json(metadata);
-    const { ownerId } = await verify(request.headers.get("authorization")); // before anything else of an unknown sender is read
+    const caller = await api.verifyUser(request.headers); // before anything else of an unknown sender is read
     const headers = new Headers(request.headers);
     headers.set("x-request-id", requestId);
     const { method, url, signal } = request;
@@ -95,13 +95,13 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     const body = new TextDecoder().decode(await readBody(request, BODY));
     if (isBatch(body)) return Response.json(NO_BATCH, { status: 400 });
     const name = crypto.randomUUID();
-    const space = openSpace(ownerId);
+    const space = openSpace(caller.ownerId ?? "");
     const end = () => {
       space.end();
-      spaces.delete(name);
+      asked.delete(name);
     };
     headers.set(REQUEST, name);
-    spaces.set(name, space);
+    asked.set(name, { caller, space });
     const response = await handler.fetch(new Request(url, { method, headers, body, signal })).catch((error) => {
       end();
       throw error;
@@ -109,11 +109,13 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     return new Response(whenSent(response.body, end), response);
   }
 
-  function refuse(error: unknown, requestId: string): Response {
+  function refuse(error: unknown, { headers }: Request, requestId: string): Response {
     const known = error instanceof ApiError ? error : internal(error);
     if (known.code === "internal") log.error("mcp_failed", { requestId, reason: describeError(error) });
     const response = respondWithError(requestId, known);
-    if (known.status === 401) response.headers.set("www-authenticate", `Bearer resource_metadata="${metadataUrl}"`);
+    // With this address a client begins a sign-in; with a key it should show what is wrong with the key instead.
+    if (known.status === 401 && !/^Bearer +kf_/i.test(headers.get("authorization") ?? ""))
+      response.headers.set("www-authenticate", `Bearer resource_metadata="${metadataUrl}"`);
     return response;
   }
 
@@ -123,7 +125,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
       const response =
         request.method === "OPTIONS"
           ? new Response(null, { status: 204 })
-          : await answer(request, requestId).catch((error) => refuse(error, requestId));
+          : await answer(request, requestId).catch((error) => refuse(error, request, requestId));
       return withCors(request, response, requestId);
     },
   };
