@@ -5,8 +5,9 @@ const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns th
 
   Again: replaces <owner>, and the name before, which it reads from "repository" in package.json.`;
 
-/** Addresses have the repository so, and commands of npm and shadcn, in quotes: `<` alone would read a file in a shell. */
-const named = (owner: string) => `(github[.]com/|--repo "|shadcn@latest add ")(<owner>|${owner})/keyframe`;
+/** Addresses have the repository so, and commands of npm and shadcn, in quotes: `<` alone would read a file in a shell; and the site. */
+const named = (owner: string) =>
+  `(github[.]com/|--repo "|shadcn@latest add "|https://)(<owner>|${owner})(/keyframe|[.]github[.]io/keyframe)`;
 
 async function main(): Promise<number> {
   const [name = "", ...more] = parseOptions({ args: Deno.args, allowPositionals: true }).positionals;
@@ -19,7 +20,7 @@ async function main(): Promise<number> {
   const changed: string[] = [];
   for (const path of await filesWith(named(present))) {
     const text = await readFile(path, "utf8");
-    const renamed = text.replaceAll(new RegExp(named(present), "g"), `$1${name}/keyframe`);
+    const renamed = text.replaceAll(new RegExp(named(present), "g"), `$1${name}$3`);
     if (renamed === text) continue;
     await writeFile(path, renamed);
     changed.push(path);
