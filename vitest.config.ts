@@ -53,6 +53,9 @@ const runtimes = project("runtimes", tests("runtimes"), {
   hookTimeout: 900_000, // to download and build
 });
 
+/** Builds the site, which takes a minute, and reads it in a browser. `--mode all` leaves it out. */
+const site = project("site", tests("site"), { globalSetup: ["test/support/site/build-site.ts"] });
+
 const KILLS = "test/faults/{deliver-killed,killed-processes}.test.ts";
 /**
  * Kills once more, in stacks with `npm run worker`, by a connection to Postgres, in place of the workers' functions. Each has a stack of
@@ -86,6 +89,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
   engines: [engines],
   mcp: [mcp],
   runtimes: [runtimes],
+  site: [site],
   workers: [workers],
   // The longest files first.
   all: [

@@ -1,15 +1,12 @@
 import { join } from "node:path";
-import { createKeyframeClient, type KeyframeClient } from "../client/index.ts";
+import { createKeyframeClient } from "../client/index.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
 import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
 import { launchBrowser } from "./demo/browser.ts";
-import { registerReceiver } from "./demo/expect-events.ts";
-import { makeFilm } from "./demo/make-film.ts";
-import { type DemoOptions, makeShot, type Timed } from "./demo/make-shot.ts";
 import { animate } from "./screenshots/animate.ts";
-import { makeEndpoint } from "./screenshots/make-data.ts";
+import { makeDemoData, makeEndpoint, slowDown } from "./screenshots/make-data.ts";
 import { takePictures } from "./screenshots/take-pictures.ts";
 
 /** A README loads it at once. */
@@ -52,7 +49,7 @@ async function photograph(stack: Stack, signal: AbortSignal): Promise<void> {
     ];
     await takePictures({ browser, url, session, shots, folder: FOLDER });
 
-    await slowDown(simulator);
+    await slowDown(simulator, 1500);
     const film = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn, fog, one red boat" });
     const animation = await animate({ browser, url, session, path: `/projects/${film.projectId}` });
     if (animation.length > MAX_ANIMATION_BYTES) throw new Error(`The animation has ${animation.length} bytes.`);
@@ -62,28 +59,6 @@ async function photograph(stack: Stack, signal: AbortSignal): Promise<void> {
     await browser.close();
     await receiver.shutdown();
   }
-}
-
-/** Makes the film of `npm run demo -- --shots 3 --cast`, and the shot of `npm run demo` without a film. */
-async function makeDemoData(keyframe: KeyframeClient, at: Pick<DemoOptions, "url" | "publishableKey" | "signal">) {
-  const receiver = await registerReceiver(keyframe, at.signal);
-  const options = { ...at, timeoutMs: 60_000, steps: [] };
-  const timed: Timed = (_name, work) => work();
-  try {
-    const filmId = await makeFilm(keyframe, receiver, timed, { ...options, shots: 3, withCast: true });
-    const projectId = await makeShot(keyframe, receiver, timed, options, { title: "The keeper" });
-    return { filmId, projectId };
-  } finally {
-    await receiver.stop();
-  }
-}
-
-/** Runs take long enough to show their progress. */
-async function slowDown(simulator: Stack["simulator"]): Promise<void> {
-  const body = JSON.stringify({ run_ms: 1500 });
-  const response = await fetch(`${simulator?.url}/control/delays`, { method: "POST", body });
-  await response.body?.cancel();
-  if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
 }
 
 runMain(HELP, main);

@@ -6,10 +6,11 @@ const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns th
   Again: replaces <owner>, and the name before, which it reads from "repository" in package.json.`;
 
 /**
- * The forms of the repository in addresses, and in commands of npm and shadcn, which are quoted: an unquoted `<` would read a file in a
- * shell.
+ * The forms of the repository in addresses, also of the site, and in commands of npm and shadcn, which are quoted: an unquoted `<` would
+ * read a file in a shell.
  */
-const named = (owner: string) => `(github[.]com/|--repo "|shadcn@latest add ")(<owner>|${owner})/keyframe`;
+const named = (owner: string) =>
+  `(github[.]com/|--repo "|shadcn@latest add "|https://)(<owner>|${owner})(/keyframe|[.]github[.]io/keyframe)`;
 
 async function main(): Promise<number> {
   const [name = "", ...more] = parseOptions({ args: Deno.args, allowPositionals: true }).positionals;
@@ -22,7 +23,7 @@ async function main(): Promise<number> {
   const changed: string[] = [];
   for (const path of await filesWith(named(present))) {
     const text = await readFile(path, "utf8");
-    const renamed = text.replaceAll(new RegExp(named(present), "g"), `$1${name}/keyframe`);
+    const renamed = text.replaceAll(new RegExp(named(present), "g"), `$1${name}$3`);
     if (renamed === text) continue;
     await writeFile(path, renamed);
     changed.push(path);

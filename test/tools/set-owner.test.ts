@@ -20,6 +20,7 @@ afterAll(() => Deno.remove(copy, { recursive: true }));
 const renamed = (text: string, name: string) =>
   text
     .replaceAll(`github.com/${present}/keyframe`, `github.com/${name}/keyframe`)
+    .replaceAll(`https://${present}.github.io/keyframe`, `https://${name}.github.io/keyframe`)
     .replaceAll(`--repo "${present}/keyframe`, `--repo "${name}/keyframe`)
     .replaceAll(`shadcn@latest add "${present}/keyframe`, `shadcn@latest add "${name}/keyframe`);
 const ownerIn = (texts: typeof before) => {

@@ -36,12 +36,13 @@ describe.each(workflows)("%s", (name) => {
     expect(await runLint(text, `.github/workflows/${name}`)).toEqual([]);
   });
 
-  test("may only read the repository; the job that publishes may only say who it is", () => {
+  test("may only read the repository; the job that publishes may say who it is, and write to Pages if it publishes there", () => {
     const granted = [...text.matchAll(/^( *)permissions:(.*)\n((?:\1 {2}.*\n)*)/gm)];
     expect(granted[0]?.slice(1, 3)).toEqual(["", " {}"]);
     const jobs = text.slice(text.indexOf("\njobs:")).match(/^ {2}[\w-]+:$/gm) ?? [];
-    const rights = granted.slice(1).map(([, , , block = ""]) => block.trim());
-    expect(rights).toEqual(jobs.map((job) => (job === "  publish:" ? "id-token: write" : "contents: read")));
+    const rights = granted.slice(1).map(([, , , block = ""]) => block.trim().replaceAll(/\s*\n\s*/g, ", "));
+    const publishes = text.includes("actions/deploy-pages@") ? "pages: write, id-token: write" : "id-token: write";
+    expect(rights).toEqual(jobs.map((job) => (job === "  publish:" ? publishes : "contents: read")));
   });
 
   test("names each action by a commit with its version, the same in all workflows, and npm scripts that exist", () => {

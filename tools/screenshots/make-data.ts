@@ -1,6 +1,10 @@
 import postgres from "postgres";
 import type { KeyframeClient } from "../../client/index.ts";
+import type { Stack } from "../../local/stack/start-stack.ts";
 import { pause } from "../../shared/platform/retry.ts";
+import { registerReceiver } from "../demo/expect-events.ts";
+import { makeFilm } from "../demo/make-film.ts";
+import { type DemoOptions, makeShot, type Timed } from "../demo/make-shot.ts";
 
 const TESTS = 26;
 const CHECK_EVERY_MS = 100;
@@ -45,4 +49,29 @@ async function spreadDeliveries(sql: postgres.Sql): Promise<void> {
     set started_at = d.at + make_interval(secs => a.attempt)
     from deliveries d
     where a.delivery_id = d.id`;
+}
+
+/** Makes the film of `npm run demo -- --shots 3 --cast`, and the shot of `npm run demo` without a film. */
+export async function makeDemoData(
+  keyframe: KeyframeClient,
+  at: Pick<DemoOptions, "url" | "publishableKey" | "signal">,
+) {
+  const receiver = await registerReceiver(keyframe, at.signal);
+  const options = { ...at, timeoutMs: 60_000, steps: [] };
+  const timed: Timed = (_name, work) => work();
+  try {
+    const filmId = await makeFilm(keyframe, receiver, timed, { ...options, shots: 3, withCast: true });
+    const projectId = await makeShot(keyframe, receiver, timed, options, { title: "The keeper" });
+    return { filmId, projectId };
+  } finally {
+    await receiver.stop();
+  }
+}
+
+/** Runs take long enough to show their progress. */
+export async function slowDown(simulator: Stack["simulator"], runMs: number): Promise<void> {
+  const body = JSON.stringify({ run_ms: runMs });
+  const response = await fetch(`${simulator?.url}/control/delays`, { method: "POST", body });
+  await response.body?.cancel();
+  if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
 }

@@ -6,7 +6,8 @@ import { Link } from "react-router";
 import { IconChevronDown, IconSearch } from "../ui/icons.tsx";
 import { useApiDocument } from "./api-document.ts";
 import classes from "./docs.module.css";
-import { addressOf, anchorOf, type Guide, GUIDES, readSections } from "./guides.ts";
+import { anchorOf, type Guide, GUIDES, START } from "./guide-list.ts";
+import { addressOf, readSections } from "./guides.ts";
 
 /** A page of the docs next to its list. */
 export const DocsPage = ({ nav, children }: { nav: ReactNode; children: ReactNode }) => (
@@ -19,8 +20,8 @@ export const DocsPage = ({ nav, children }: { nav: ReactNode; children: ReactNod
 type Place = { to: string; label: string };
 
 const placeOf = (guide: Guide): Place => ({ to: addressOf(guide, ""), label: guide.title });
-const READ = GUIDES.filter(({ isReference }) => !isReference).map(placeOf);
-const LOOK_UP = GUIDES.filter(({ isReference }) => isReference).map(placeOf);
+const READ = GUIDES.filter(({ group }) => group === START).map(placeOf);
+const LOOK_UP = GUIDES.filter(({ group }) => group !== START).map(placeOf);
 
 /** A search shows at most this many. */
 const MOST_FOUND = 12;

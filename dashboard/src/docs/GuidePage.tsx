@@ -6,7 +6,8 @@ import { CopyButton } from "../ui/CopyButton.tsx";
 import { Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { DocsNav, DocsPage } from "./DocsNav.tsx";
 import classes from "./docs.module.css";
-import { type Guide, GUIDES, readGuide } from "./guides.ts";
+import { type Guide, GUIDES } from "./guide-list.ts";
+import { readGuide } from "./guides.ts";
 import { type Part, renderGuide } from "./render-guide.ts";
 
 /** A guide of this version, so that it needs no other server. */

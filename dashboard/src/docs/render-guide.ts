@@ -1,5 +1,6 @@
 import { Marked, type Token, type Tokens } from "marked";
-import { addressOf, anchorOf, GUIDES } from "./guides.ts";
+import { anchorOf, GUIDES } from "./guide-list.ts";
+import { addressOf } from "./guides.ts";
 
 /** A block of code, which can be copied, or the HTML between two blocks. */
 export type Part = { code: string } | { html: string };

@@ -12,8 +12,8 @@ type VisitOptions = {
 
 export type Visit = { page: Page; context: BrowserContext; watch: Watch; newTab(): Promise<Page> };
 
-const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
-const DESK = { viewport: { width: 1280, height: 800 } };
+export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+export const DESK = { viewport: { width: 1280, height: 800 } };
 
 /** A step of a page that takes longer has failed. */
 const TIMEOUT_MS = 60_000;
@@ -67,7 +67,7 @@ export function visitDashboard(): (options?: VisitOptions) => Promise<Visit> {
 }
 
 /** What no page may do, and what this one did all the same. */
-type Watch = {
+export type Watch = {
   /** Requests to other origins, errors on the console, uncaught errors, breaches of the policy; in their order. */
   faults: string[];
   /** From now on a console error that this matches is part of the test. */
@@ -75,7 +75,7 @@ type Watch = {
 };
 
 /** Watches a page from before its first request. `origin` is the only one it may talk to. */
-function watchPage(page: Page, origin: string): Watch {
+export function watchPage(page: Page, origin: string): Watch {
   const faults: string[] = [];
   const allowed: RegExp[] = [];
   const note = (fault: string) => {
@@ -96,7 +96,7 @@ function watchPage(page: Page, origin: string): Watch {
 }
 
 /** What axe finds wrong on a page as it stands, by all its rules or these alone: one line for each element. */
-async function axeFindings(page: Page, rules: string[] = []): Promise<string[]> {
+export async function axeFindings(page: Page, rules: string[] = []): Promise<string[]> {
   // Not as a script of the page: the Content-Security-Policy forbids that, as it should.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   return await page.evaluate(async (only) => {

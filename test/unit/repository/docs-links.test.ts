@@ -16,7 +16,6 @@ const pages = [
     "client/README.md",
     "examples/README.md",
     "local/README.md",
-    "supabase/README.md",
     "test/README.md",
     ".github/release.md",
   ],

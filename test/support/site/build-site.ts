@@ -1,0 +1,10 @@
+import { runCommand } from "../tools/run-command.ts";
+
+/** As on GitHub Pages, where a project has a folder of its host. */
+export const BASE = "/keyframe/";
+
+/** Builds the site once for all files. */
+export async function setup(): Promise<void> {
+  const { code, output } = await runCommand("site/build.ts", ["--base", BASE]).ended;
+  if (code !== 0) throw new Error(`The site could not be built:\n${output}`);
+}
