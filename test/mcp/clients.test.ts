@@ -17,8 +17,7 @@ let proxy: Deno.HttpServer<Deno.NetAddr>;
 let url: string;
 beforeAll(async () => {
   if (!existsSync(BIN)) {
-    // Not `npm ci`: it refuses a lock file without an optional package that its registry does not have.
-    const { success, stderr } = await new Deno.Command("npm", { args: ["install", "--no-save"], cwd: FOLDER }).output();
+    const { success, stderr } = await new Deno.Command("npm", { args: ["install"], cwd: FOLDER }).output(); // see its .npmrc
     if (!success) throw new Error(`npm install in ${FOLDER}: ${new TextDecoder().decode(stderr)}`);
   }
   user = await signUp();
