@@ -17,8 +17,7 @@ let proxy: Deno.HttpServer<Deno.NetAddr>;
 let url: string;
 beforeAll(async () => {
   if (!existsSync(BIN)) {
-    const args = ["install", "--no-package-lock"]; // what these two install is for this machine only
-    const { success, stderr } = await new Deno.Command("npm", { args, cwd: FOLDER }).output();
+    const { success, stderr } = await new Deno.Command("npm", { args: ["install"], cwd: FOLDER }).output(); // see its .npmrc
     if (!success) throw new Error(`npm install in ${FOLDER}: ${new TextDecoder().decode(stderr)}`);
   }
   user = await signUp();

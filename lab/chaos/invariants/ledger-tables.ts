@@ -34,7 +34,7 @@ const TABLES = `
   create table chaos.files (bucket text, name text, bytes bigint, sha256 text);
   create index on chaos.files (name);`;
 
-/** Writes the tables in one transaction. */
+/** Writes the tables of a run of the whole stack. */
 export async function writeLedger({ sql, stack, ledger, receivers, dataDir }: World): Promise<void> {
   const rows = {
     ...ledger,
@@ -42,12 +42,16 @@ export async function writeLedger({ sql, stack, ledger, receivers, dataDir }: Wo
     runs: await runsAtProvider(stack.simulator?.url ?? ""),
     files: await filesInStorage(join(dataDir, "storage")),
   };
-  await sql.begin(async (transaction) => {
+  await writeTables(sql, rows);
+  await sql`analyze`;
+}
+
+/** Makes the tables in the schema chaos, which is there, and fills those that are named. */
+export const writeTables = (sql: postgres.Sql, rows: Record<string, readonly object[]>): Promise<unknown> =>
+  sql.begin(async (transaction) => {
     await transaction.unsafe(TABLES);
     for (const [name, list] of Object.entries(rows)) await insert(transaction, `chaos.${name}`, list);
   });
-  await sql`analyze`;
-}
 
 const insert = (sql: postgres.TransactionSql, table: string, list: readonly object[]) => sql`
   insert into ${sql(table)}

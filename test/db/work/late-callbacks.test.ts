@@ -326,10 +326,12 @@ describe("asking the provider to cancel a run", () => {
     },
   );
 
-  test("the provider does not know it any more → lost, and not asked again", async () => {
+  test("the provider does not know it any more → lost, and not asked again; its end, if it comes, counts", async () => {
     await recordNotCanceled(true);
     expect(await submit()).toMatchObject({ outcome: "lost" });
     expect(await workOf(db.sql, id)).toEqual([]);
+    await providerSays(db.sql, { id, run, status: "succeeded" });
+    expect(await submit()).toMatchObject({ outcome: "succeeded" });
   });
 
   test("did not work → asked again after 10 s, 20 s, up to five minutes, for a day", async () => {

@@ -107,6 +107,26 @@ test("an earlier submit calls back while the second is under way → followed; w
   expect(await runsToCancel(db.sql)).toEqual(["run-2"]);
 });
 
+test("two runs are found of two submits without an answer → each submit has one, and no third is counted", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  for (const run of ["run-a", "run-b"]) // the provider's list names no attempt
+    expect(await providerSays(db.sql, { id, run, attempt: 1, foundBy: "name" })).toBe("ended");
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { attempt: 1, provider_prediction_id: "run-a" },
+    { attempt: 2, provider_prediction_id: "run-b" },
+  ]);
+});
+
+test("a refusal of a submit whose run has called back → the submit keeps its run, and what that can cost stays held", async () => {
+  const { id, run, lease } = await seedPrediction(db.sql, world, { status: "processing" });
+  await fail(db.sql, id, lease, "provider_rejected_input", 1);
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { provider_prediction_id: run, outcome: null, cost_state: "held" },
+  ]);
+});
+
 test("its run is found before the next submit → that of the first attempt; the second was not sent", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);

@@ -67,10 +67,11 @@ export async function begin(sql: AnySql, task: Task): Promise<Task | null> {
   return ["expire", "admit", "continue"].includes(task.task) ? null : task;
 }
 
-/** The leased work of a token and its subject, as a worker names it. */
+/** The leased work of a token and its subject, as a worker names it. With the token of a lease that is over, the work that others have now. */
 async function leaseOf(sql: AnySql, subject: string, lease: string | null) {
   const [row] = await sql<{ id: string }[]>`
-    select id from keyframe_private.work where subject = ${subject} and lease_token = ${lease} limit 1`;
+    select id from keyframe_private.work where subject = ${subject} and state = 'leased'
+    order by lease_token is not distinct from ${lease} desc, id limit 1`;
   return { work_id: row?.id ?? 0, lease_token: lease };
 }
 
