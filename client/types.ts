@@ -43,7 +43,7 @@ type Controls = {
   /** An uploaded image, instead of lastFramePredictionId. */
   lastFrameImagePath: string;
   /**
-   * True: a video begins on the last picture of the shot before in its film, instead of a first frame. It waits for that shot's video, and
+   * True: a video begins on the end image of the previous shot in its film, instead of a first frame. It waits for that shot's video, and
    * for the picture: see `endImagePath` of a prediction.
    */
   continuesPreviousShot: boolean;
@@ -232,7 +232,7 @@ export type Prediction = {
   progress: number | null;
   /** While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null. */
   queuePosition: number | null;
-  /** While queued: the video of the shot before, for whose last picture it waits. */
+  /** While queued: the video of the previous shot, for whose end image it waits. */
   waitsFor: string | null;
   /** The provider's name of the model: `owner/name`. */
   model: string;
@@ -254,7 +254,7 @@ export type Prediction = {
   completedAt: string | null;
   /** Null unless it succeeded. */
   output: Output | null;
-  /** The last picture of a video, as an uploaded image: a next shot that continues it begins there. Null: nobody has stored it. */
+  /** The end image of a video: its last picture, as an uploaded image: a next shot that continues it begins there. Null: nobody has stored it. */
   endImagePath: string | null;
   /** Null unless it failed. `retryable`: whether starting the step again can help. `stage`: what the provider rejected. */
   error: { code: string; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
@@ -268,7 +268,7 @@ export type Project = {
   title: string;
   textPrompt: string;
   description: string;
-  /** The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath. */
+  /** The look of the next frames: a start of a frame uses it unless the start or the plan has references; `referenceImagePaths: []`: none. */
   referenceImagePath: string | null;
   /** Width to height of its frames and videos, such as 9:16. */
   aspectRatio: string;

@@ -36,7 +36,7 @@ export const controls = {
   lastFrameImagePath: control(imagePath, "An uploaded image, instead of lastFramePredictionId."),
   continuesPreviousShot: control(
     z.boolean(),
-    "True: the video begins on the last picture of the shot before in its film, instead of firstFramePredictionId or firstFrameImagePath. It waits for that shot's video if that is being made, and for the picture (`endImagePath`) if nobody has stored it and the video was not made to end on a frame.",
+    "True: the video begins on the end image of the previous shot in its film, instead of firstFramePredictionId or firstFrameImagePath. It waits for that shot's video if that is being made, and for the picture (`endImagePath`) if nobody has stored it and the video was not made to end on a frame.",
   ),
   continuesPredictionId: control(
     id,

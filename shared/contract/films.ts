@@ -118,7 +118,8 @@ export const filmEstimate = z
     shots: z
       .array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, elements, error }))
       .meta({
-        description: "The shots that lack the step, in order. `error`: why one cannot start; it has no amounts.",
+        description:
+          "The shots that lack the step, in order. `error`: why one cannot start. It has amounts only for `frame_not_ready`: what its video will cost once it has what it begins at.",
       }),
     ...amounts,
   })

@@ -30,7 +30,7 @@ export const predictionPath = z.strictObject({ projectId: id, predictionId: id }
 
 const endImagePath = referenceImagePath.nullable().meta({
   description:
-    "The last picture of a video, as an uploaded image: a next shot that continues it begins there. `lastFrameOf` of `keyframe-client` takes it. Null: nobody has stored it.",
+    "The end image of a video: its last picture, as an uploaded image: a next shot that continues it begins there. `lastFrameOf` of `keyframe-client` takes it. Null: nobody has stored it.",
 });
 
 export const changePredictionBody = changeBody("ChangePrediction", {
@@ -87,7 +87,7 @@ export const prediction = z
     }),
     waitsFor: id.nullable().meta({
       description:
-        "While queued: the video of the shot before, for whose last picture it waits. It fails with `previous_shot_failed` if that shot then has no other video, made or being made.",
+        "While queued: the video of the previous shot, for whose end image it waits. It fails with `previous_shot_failed` if that shot then has no other video, made or being made.",
     }),
     model: z.string(),
     requestedModel: z.string().nullable().meta({
@@ -97,7 +97,7 @@ export const prediction = z
     hidden: z.boolean().meta({ description: "Whether you have hidden it." }),
     outdated: z.boolean().meta({
       description:
-        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count. Also whether it continues a video that the shot before no longer shows. Also whether an element that it was made with has changed.",
+        "For a take: whether a frame that it was made with was deleted, or is no longer the one that its project shows. Frames of other projects and uploads do not count. Also whether it continues a video that the previous shot no longer shows. Also whether an element that it was made with has changed.",
     }),
     changedElements: z
       .array(

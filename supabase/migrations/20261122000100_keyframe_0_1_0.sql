@@ -2940,14 +2940,14 @@ comment on column keyframe.predictions.model is 'The model that makes it. An ins
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
-comment on column keyframe.predictions.waits_for is 'The video of the shot before, on whose last picture it starts, while that picture is not known. It gets no slot before.';
+comment on column keyframe.predictions.waits_for is 'The video of the previous shot, on whose end image it starts, while that is not known. It gets no slot before.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was asked for. Null for images, and when the file does not say it.';
-comment on column keyframe.predictions.end_image_path is 'The picture on which the video ends, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
+comment on column keyframe.predictions.end_image_path is 'The end image: the last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
 comment on column keyframe.predictions.client_id is 'The OAuth client that started it for the owner; null: a session of the owner''s, or a server.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
@@ -3022,7 +3022,7 @@ begin
   return new;
 end $$;
 
--- An ended one is history, except `hidden`, its last picture and its model's new name. Another's input changes only while it is queued: when it
+-- An ended one is history, except `hidden`, its end image and its model's new name. Another's input changes only while it is queued: when it
 -- moves to another model, or when the frame is known that it waited for.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
@@ -3432,16 +3432,21 @@ $$;
 comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
 create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
 
+create function keyframe_private.planned_fields(step text)
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return array(
+    select f from unnest(keyframe_private.input_fields() || array['model']) f
+    where f <> all (array['seed', 'elements', 'elementIds', 'continuesPredictionId', 'referenceImagePath'])
+      and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio', 'lastFramePredictionId', 'lastFrameImagePath']))
+      and (step <> 'first-frame' or f not like 'firstFrame%'));
+end $$;
+comment on function keyframe_private.planned_fields is 'The fields that a plan can have for a step; shared/contract/projects.ts has the same.';
+
 -- Which values are allowed depends on the model, and is checked by the start. This refuses what no start could use.
 create function keyframe_private.require_planned(step text, settings jsonb)
 returns void language plpgsql stable set search_path = '' as $$
 declare
-  frames constant text[] := array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath'];
-  fields constant text[] := array(
-    select f from unnest(keyframe_private.input_fields() || array['model']) f
-    where f <> all (array['seed', 'elements', 'elementIds', 'continuesPredictionId', 'referenceImagePath'])
-      and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio'] || frames[3:4]))
-      and (step <> 'first-frame' or f <> all (frames)));
   field record;
   mistake text;
 begin
@@ -3450,7 +3455,7 @@ begin
     mistake := case
       when field.name <> all (keyframe_private.input_fields() || array['model']) then 'is no field of a start'
       when field.value = 'null' then null
-      when field.name <> all (fields) then 'is not a field of a plan for this step'
+      when field.name <> all (keyframe_private.planned_fields(step)) then 'is not a field of a plan for this step'
       when field.name like '%PredictionId' and field.text !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then 'must be a predictionId'
       when field.name in ('prompt', 'negativePrompt') and (jsonb_typeof(field.value) <> 'string' or char_length(field.text) > 4000
         or not keyframe_private.has_visible_character(field.text) or not keyframe_private.is_plain_text(field.text))
@@ -3510,36 +3515,49 @@ end $$;
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
-  first_frame constant text[] := array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot'];
-  last_frame constant text[] := array['lastFramePredictionId', 'lastFrameImagePath'];
-  planned jsonb := project.plan -> wanted.step::text;
+  references_fields constant text[] := array['referenceImagePath', 'referenceImagePaths'];
+  planned jsonb := coalesce(project.plan -> wanted.step::text, '{}');
+  is_planned_model constant boolean := wanted.model is null and planned ->> 'model' is not null;
   chosen keyframe.models;
+  role text;
+  fields text[];
 begin
-  if planned is null or jsonb_typeof(wanted.input) <> 'object' then
+  if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
     return;
   end if;
   select m.* into chosen from keyframe.models m
   where m.step = wanted.step
     and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
-  perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
-    and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
+  perform keyframe_private.raise_if(is_planned_model and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())),
+    'model_unavailable',
     format('The plan of this shot names the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
   planned := planned - array(
     select k.name from keyframe_private.known_controls() k
-    where (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '')
-      or not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)));
+    where k.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)
+      or (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '') or not chosen.controls ? k.name));
   wanted.model := coalesce(wanted.model, planned ->> 'model');
   planned := planned - 'model'::text;
-  if wanted.input ?| array['referenceImagePath', 'referenceImagePaths'] or not chosen.controls ? 'referenceImages' then
+  if wanted.input ?| references_fields or not chosen.controls ? 'referenceImages' then
     planned := planned - 'referenceImagePaths'::text;
+  elsif not planned ? 'referenceImagePaths' and wanted.step <> 'video' and project.reference_image_path is not null
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then -- else that frame is the one
+    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
-  if wanted.input ?| first_frame then
-    planned := planned - first_frame;
-  elsif planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
+  foreach role in array array['firstFrame', 'lastFrame'] loop
+    fields := array[role || 'PredictionId', role || 'ImagePath'] || case role when 'firstFrame' then array['continuesPreviousShot'] else '{}' end;
+    if wanted.input ?| fields then
+      planned := planned - fields;
+    elsif wanted.step = 'video' and is_planned_model and (not chosen.controls ? role
+      or chosen.controls #> array[role, 'needs'] ? 'firstFrame' and (planned || wanted.input) -> 'firstFramePredictionId' = 'null') then
+      planned := (planned - fields) || jsonb_build_object(role || 'PredictionId', null); -- also of one that is the project's
+    elsif wanted.step = 'video' and planned -> fields[1] = 'null' and (chosen.controls #> array[role, 'required'] = 'true'
+      or role = 'firstFrame' and not chosen.controls ? 'aspectRatio') then
+      planned := planned - fields[1]; -- it makes none without
+    end if;
+  end loop;
+  if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text; -- it has become the first one
-  end if;
-  if wanted.input ?| last_frame then
-    planned := planned - last_frame;
   end if;
   wanted.input := planned || wanted.input;
 end $$;
@@ -3547,13 +3565,14 @@ comment on function keyframe_private.apply_plan is 'A start with what the plan o
 
 -- Where a video begins.
 
-create function keyframe_private.begins_at_own_frame(project keyframe.projects)
+create function keyframe_private.needs_first_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return (project.plan #> '{video,continuesPreviousShot}' is distinct from 'true' or (keyframe_private.previous_shot(project)).id is null)
-    and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false);
+    and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false)
+    and (keyframe_private.shown_take(project, 'video') is null or keyframe_private.shown_take(project, 'first-frame') is not null);
 end $$;
-comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project begins at the first frame that is made for it.';
+comment on function keyframe_private.needs_first_frame is 'Whether a first frame is to be made for a shot: its video begins there, and is not made from something else.';
 
 create function keyframe_private.previous_shot(project keyframe.projects)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -3565,10 +3584,10 @@ begin
   order by p.film_position desc limit 1;
   return previous;
 end $$;
-comment on function keyframe_private.previous_shot is 'The shot before in its film; null for the first one.';
+comment on function keyframe_private.previous_shot is 'The previous shot in its film; null for the first one.';
 
 -- The picture that was taken of the file; without it the frame that the video was asked to end on, which is nearly the same.
-create function keyframe_private.end_of_video(video keyframe.predictions)
+create function keyframe_private.end_image_of(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return case
@@ -3581,9 +3600,9 @@ begin
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
-comment on function keyframe_private.end_of_video is 'The picture on which a video ends, as a field of an input; null while it is not known.';
+comment on function keyframe_private.end_image_of is 'The end image of a video, as a field of an input; null while it is not known.';
 
-create function keyframe_private.video_to_show(shot keyframe.projects)
+create function keyframe_private.expected_video(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
@@ -3592,11 +3611,11 @@ begin
      order by r.created_at desc, r.id desc limit 1),
     keyframe_private.shown_take(shot, 'video'));
 end $$;
-comment on function keyframe_private.video_to_show is 'The video of a shot that is selected, or is being made, or is shown: what will be shown.';
+comment on function keyframe_private.expected_video is 'The video of a shot that is selected, or is being made, or is shown: what will be shown.';
 
--- The video is not locked: a start that waits for one that is deleted meanwhile fails as if that had failed. `started`: a project whose video
--- the same request starts, which has no row yet.
-create function keyframe_private.continue_previous(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
+-- The video is not locked: a start that waits for one that is deleted meanwhile fails as if that had failed. `started`: the shot whose video
+-- the same request starts, which has no row yet; this shot itself: only priced, as if what it begins at were being made.
+create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
@@ -3624,25 +3643,25 @@ begin
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'No shot is before this one in a film, so it cannot continue one. Let it begin with a frame.');
   if previous.id is distinct from started or previous.selected_video_id is not null then
-    select v.* into video from keyframe.predictions v where v.id = keyframe_private.video_to_show(previous);
-    perform keyframe_private.raise_if(not found, 'frame_not_ready',
-      'The shot before has no video yet, and none is being made. Generate it first, or let this one begin with another frame.');
+    select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
+    perform keyframe_private.raise_if(not found and project.id is distinct from started, 'frame_not_ready',
+      'The previous shot has no video yet, and none is being made. Generate it first, or let this one begin with another frame.');
   end if;
-  frame := keyframe_private.end_of_video(video);
+  frame := keyframe_private.end_image_of(video);
   if frame is null then -- else read_input compares the frame itself
     ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
-      format('The shot before is made in %s, and this one in %s. Give both the same aspect ratio, or let this one begin with another frame.',
+      format('The previous shot is made in %s, and this one in %s. Give both the same aspect ratio, or let this one begin with another frame.',
         ratios[1], ratios[2]));
     wanted.waits_for := coalesce(video.id, started);
   end if;
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
-comment on function keyframe_private.continue_previous is 'A start that continues the shot before: with the picture on which that ends, or waiting for it.';
+comment on function keyframe_private.resolve_beginning is 'A start that continues the previous shot: with the end image of that, or waiting for it.';
 
 -- A row that raises or is locked keeps back no other. A row that is left is found by the sweep.
-create function keyframe_private.begin_continuing(owner uuid)
+create function keyframe_private.begin_waiting(owner uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   waiting record;
@@ -3653,17 +3672,17 @@ declare
   refused keyframe_private.refusal;
 begin
   for waiting in
-    select w.id, w.input, w.waits_for, v as video, keyframe_private.is_too_late(w) as is_too_late
+    select w.id, w.input, w.model, w.waits_for, v as video, keyframe_private.has_waited_too_long(w) as has_waited_too_long
     from keyframe.predictions w
     left join keyframe.predictions v on v.id = w.waits_for
     where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
-      and (v.id is null or keyframe_private.is_too_late(w) or v.completed_at is not null
-        and (v.status <> 'succeeded' or keyframe_private.end_of_video(v) is not null))
+      and (v.id is null or keyframe_private.has_waited_too_long(w) or v.completed_at is not null
+        and (v.status <> 'succeeded' or keyframe_private.end_image_of(v) is not null))
     order by w.created_at, w.id limit 50
     for update of w skip locked
   loop
     looked_at := looked_at + 1;
-    frame := keyframe_private.end_of_video(waiting.video);
+    frame := keyframe_private.end_image_of(waiting.video);
     begin
       if frame is not null then
         begin
@@ -3672,16 +3691,20 @@ begin
           insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
           select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
           update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+          update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
+          set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
+            most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+          where s.prediction_id = waiting.id and s.metrics is not null;
         exception when sqlstate 'KEYFR' then
           get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
           perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
         end;
-      elsif waiting.is_too_late then
+      elsif waiting.has_waited_too_long then
         perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It has waited a day for the shot before. Generate its video, store the picture on which that ends, and run this step again.', true);
+          'It has waited a day for the previous shot. Generate its video, store its end image, and run this step again.', true);
       else
         -- Another take of the same time may be there, or on its way. An older one is what was to be replaced.
-        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
+        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
         where p.id = (waiting.video).project_id and p.owner_id = owner
           and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
         if found then
@@ -3691,29 +3714,29 @@ begin
           perform keyframe_private.add_work('ask', 'continue', owner, owner, 'continue');
         else
           perform keyframe_private.mark_failed(waiting.id, 'previous_shot_failed',
-            'The shot before, which this one continues, was not made. Generate that shot, then run this step again.', true);
+            'The previous shot, which this one continues, was not made. Generate that shot, then run this step again.', true);
         end if;
       end if;
     exception when others or assert_failure then
       if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' then
         raise;
       end if;
-      raise warning 'Prediction % cannot continue the shot before: % (%)', waiting.id, sqlerrm, sqlstate;
+      raise warning 'Prediction % cannot continue the previous shot: % (%)', waiting.id, sqlerrm, sqlstate;
       raised := raised + 1;
     end;
   end loop;
   return looked_at = 50 and raised < 50;
 end $$;
-comment on function keyframe_private.begin_continuing is 'Begins what waits for the end of a video of this owner, where that is known, and fails it where it will not be. At most 50: true, if there may be more.';
+comment on function keyframe_private.begin_waiting is 'Begins what waits for the end of a video of this owner, where that is known, and fails it where it will not be. At most 50: true, if there may be more.';
 
-create function keyframe_private.is_too_late(waiting keyframe.predictions)
+create function keyframe_private.has_waited_too_long(waiting keyframe.predictions)
 returns boolean language sql stable set search_path = '' as $$
   select waiting.created_at < now() - interval '1 day'
 $$;
-comment on function keyframe_private.is_too_late is 'Whether a prediction has waited for the shot before as long as it may: its price is held, and counts on the day of its start.';
+comment on function keyframe_private.has_waited_too_long is 'Whether a prediction has waited for the previous shot as long as it may: its price is held, and counts on the day of its start.';
 
--- For the end of a video, and for the picture on which it ends. Only inserts: what waits for it never delays what ends.
-create function keyframe_private.add_continue()
+-- For the end of a video, and for its end image. Only inserts: what waits for it never delays what ends.
+create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
@@ -3729,7 +3752,7 @@ declare
 begin
   if held.id is not null then
     perform keyframe_private.take_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    if keyframe_private.begin_continuing(held.owner_id) then
+    if keyframe_private.begin_waiting(held.owner_id) then
       perform keyframe_private.reschedule(held, now(), 0, null);
     else
       perform keyframe_private.finish_work(held);
@@ -3737,7 +3760,7 @@ begin
     perform keyframe_private.admit_waiting(held.owner_id);
   end if;
 end $$;
-comment on function keyframe_worker.continue_shots is 'Begins what waits for the shot before, where its end is known.';
+comment on function keyframe_worker.continue_shots is 'Begins what waits for the previous shot, where its end is known.';
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
@@ -4315,7 +4338,10 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.continue_previous(wanted, project, started);
+  wanted := keyframe_private.resolve_beginning(wanted, project, started);
+  if started = project.id and not wanted.input ? 'continuesPreviousShot' then
+    wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+  end if;
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -4341,7 +4367,7 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input. started: see continue_previous.';
+comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input. started: see resolve_beginning.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -4360,7 +4386,7 @@ begin
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
         >= keyframe_private.max_shots(), 'invalid_request',
-      format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
+      format('At most %s shots can wait for the previous shot. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
     -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
       perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
@@ -4497,7 +4523,7 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the shot before, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the previous shot, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
 
 -- supabase/schemas/30_predictions/50_transitions.sql
 
@@ -5027,7 +5053,7 @@ begin
 end $$;
 comment on function keyframe_private.add_quote is 'Holds the price of a start, or refuses what the start would be refused for.';
 
--- The start resolves its input anew. What it then is and can cost must be what was quoted; otherwise nothing is started.
+-- The start resolves its input again. What it then is and can cost must be what was quoted; otherwise nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -5086,7 +5112,7 @@ comment on function keyframe.start_quote is 'Starts what a quote of the caller''
 
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current, but the shot before is looked up in the film as it is now. `shown` are the takes that stand for their steps, where the caller knows them.
+-- A frame of another project or an upload is always current, but the previous shot is looked up in the film as it is now. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -5107,7 +5133,7 @@ begin
     select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
     where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
-comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project, or continues a video that the shot before no longer shows.';
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project, or continues a video that the previous shot no longer shows.';
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(
@@ -5322,7 +5348,7 @@ begin
   before := changed.end_image_path;
   if changes ->> 'end_image_path' is not null then
     perform keyframe_private.raise_if(changed.step <> 'video' or changed.status <> 'succeeded', 'unsupported_input',
-      'Only a video that has succeeded has a picture on which it ends.');
+      'Only a video that has succeeded has an end image.');
     perform keyframe_private.keep_reference(changes ->> 'end_image_path', changed.owner_id);
   end if;
   update keyframe.predictions p
@@ -5337,7 +5363,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the picture on which a video ends.';
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the end image of a video.';
 
 -- A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
@@ -5467,7 +5493,7 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see continue_previous.';
+comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see resolve_beginning.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -5513,7 +5539,7 @@ begin
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the shot before has another one. Not a selected one: another start would not be shown.';
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the previous shot has another one. Not a selected one: another start would not be shown.';
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
@@ -5530,7 +5556,7 @@ begin
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
     is_wanted := (project_ids is null or shot.id = any (project_ids))
       and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
-      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(shot))
+      and (wanted <> 'first-frame' or keyframe_private.needs_first_frame(shot))
       and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
     if is_wanted then
       shots := shots || shot.id;
@@ -5539,7 +5565,7 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. A first frame only where the video needs one.';
 
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
@@ -5556,24 +5582,33 @@ declare
 begin
   starts := '{}';
   foreach project in array projects loop
+    refused := null;
+    shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
     begin
-      priced := keyframe_private.price_start(project, step, input, model, started);
-      started := project;
-      costs := costs || priced.cost;
-      starts := starts || priced.wanted;
+      begin
+        priced := keyframe_private.price_start(project, step, input, model, started);
+        started := project;
+        costs := costs || priced.cost;
+        starts := starts || priced.wanted;
+      exception when sqlstate 'KEYFR' then
+        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+        if refused.code <> 'frame_not_ready' then
+          raise;
+        end if;
+        priced := keyframe_private.price_start(project, step, input, model, project);
+      end;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input), 'error', null);
+        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));
     exception when sqlstate 'KEYFR' then
-      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null, 'elements', '[]'::jsonb,
-        'error', jsonb_build_object('code', refused.code, 'message', refused.sentence));
+      null; -- it has no price
     end;
-    shots := shots || (shot || jsonb_build_object('projectId', project));
+    shots := shots || (shot || jsonb_build_object('projectId', project, 'error',
+      case when refused.code is not null then jsonb_build_object('code', refused.code, 'message', refused.sentence) end));
   end loop;
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed.';
+comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed. One that lacks only what its video begins at has a price, too.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -6008,12 +6043,12 @@ begin
     select distinct w.owner_id from (
       select o as row, o.owner_id, o.waits_for from keyframe.predictions o
       where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-    where keyframe_private.is_too_late(w.row) or not exists (
+    where keyframe_private.has_waited_too_long(w.row) or not exists (
       select from keyframe.predictions v where v.id = w.waits_for
-        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_of_video(v) is null))) s
+        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null))) s
   where not keyframe_private.has_work(s.owner_id, 'continue');
 end $$;
-comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that wait for the shot before and need not.';
+comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that wait for the previous shot and need not.';
 
 -- After a restore of data without the queue, or a trigger that somebody switched off.
 create function keyframe_private.add_lost(max_rows integer)
@@ -6084,7 +6119,7 @@ begin
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown, or the end of the shot before is.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown, or the end of the previous shot is.';
 
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
@@ -9233,7 +9268,7 @@ where p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
 comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the video of the shot before, or its last picture, is not there yet.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the video of the previous shot, or its last picture, is not there yet.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
@@ -9531,12 +9566,12 @@ create trigger _590_admit_next after update of status on keyframe.predictions
 comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
 create trigger _595_continue after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
-  execute function keyframe_private.add_continue();
+  execute function keyframe_private.add_waiting_work();
 comment on trigger _595_continue on keyframe.predictions is 'Adds the work to begin what waits for the end of this video.';
-create trigger _596_continue_from_picture after update of end_image_path on keyframe.predictions
+create trigger _596_continue_from_end_image after update of end_image_path on keyframe.predictions
   for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
-  execute function keyframe_private.add_continue();
-comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to begin what waits for the picture on which this video ends.';
+  execute function keyframe_private.add_waiting_work();
+comment on trigger _596_continue_from_end_image on keyframe.predictions is 'Adds the work to begin what waits for the end image of this video.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();

@@ -76,7 +76,10 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.continue_previous(wanted, project, started);
+  wanted := keyframe_private.resolve_beginning(wanted, project, started);
+  if started = project.id and not wanted.input ? 'continuesPreviousShot' then
+    wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+  end if;
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -102,7 +105,7 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input. started: see continue_previous.';
+comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input. started: see resolve_beginning.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -121,7 +124,7 @@ begin
     perform keyframe_private.raise_if(
       (select count(*) from keyframe.predictions w where w.owner_id = new.owner_id and w.waits_for is not null and w.status = 'queued')
         >= keyframe_private.max_shots(), 'invalid_request',
-      format('At most %s shots can wait for the shot before. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
+      format('At most %s shots can wait for the previous shot. Cancel some, or wait until they have begun.', keyframe_private.max_shots()));
     -- Its video may have ended meanwhile: nothing else would look at this row.
     if exists (select from keyframe.predictions v where v.id = new.waits_for and v.completed_at is not null) then
       perform keyframe_private.add_work('ask', 'continue', new.owner_id, new.owner_id, 'continue');
@@ -258,4 +261,4 @@ begin
     ) before
   );
 end $$;
-comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the shot before, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, waits for the previous shot, or is queued again after a provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.';

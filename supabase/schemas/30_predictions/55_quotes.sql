@@ -68,7 +68,7 @@ begin
 end $$;
 comment on function keyframe_private.add_quote is 'Holds the price of a start, or refuses what the start would be refused for.';
 
--- The start resolves its input anew. What it then is and can cost must be what was quoted; otherwise nothing is started.
+-- The start resolves its input again. What it then is and can cost must be what was quoted; otherwise nothing is started.
 create function keyframe.start_quote(quote_id uuid, at_most_micros bigint)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -1,6 +1,6 @@
 -- Functions that api calls for predictions.
 
--- A frame of another project or an upload is always current, but the shot before is looked up in the film as it is now. `shown` are the takes that stand for their steps, where the caller knows them.
+-- A frame of another project or an upload is always current, but the previous shot is looked up in the film as it is now. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[])
 returns boolean language plpgsql stable set search_path = '' as $$
 declare
@@ -21,7 +21,7 @@ begin
     select keyframe_private.shown_take(keyframe_private.previous_shot(p), 'video')::text from keyframe.projects p
     where p.id = prediction.project_id) is distinct from prediction.input ->> 'continuesPredictionId';
 end $$;
-comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project, or continues a video that the shot before no longer shows.';
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project, or continues a video that the previous shot no longer shows.';
 
 -- The API shows the columns listed here; the Data API shows owners the whole row. json, not jsonb: copying jsonb took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(
@@ -236,7 +236,7 @@ begin
   before := changed.end_image_path;
   if changes ->> 'end_image_path' is not null then
     perform keyframe_private.raise_if(changed.step <> 'video' or changed.status <> 'succeeded', 'unsupported_input',
-      'Only a video that has succeeded has a picture on which it ends.');
+      'Only a video that has succeeded has an end image.');
     perform keyframe_private.keep_reference(changes ->> 'end_image_path', changed.owner_id);
   end if;
   update keyframe.predictions p
@@ -251,7 +251,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the picture on which a video ends.';
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the end image of a video.';
 
 -- A start locks the frames that it uses: a later one does not find them.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)

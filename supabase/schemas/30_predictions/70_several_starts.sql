@@ -13,7 +13,7 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see continue_previous.';
+comment on function keyframe_private.price_start is 'Completes a start with every check but that of budgets, and says what it costs. started: see resolve_beginning.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -59,7 +59,7 @@ begin
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
-comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the shot before has another one. Not a selected one: another start would not be shown.';
+comment on function keyframe_private.is_replaceable is 'Whether the shown take of a step is outdated, or will be when the previous shot has another one. Not a selected one: another start would not be shown.';
 
 -- At most 60: a full bucket of starts by default, and what a request can do in its time.
 create function keyframe_private.shots_without(film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean)
@@ -76,7 +76,7 @@ begin
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
     is_wanted := (project_ids is null or shot.id = any (project_ids))
       and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
-      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(shot))
+      and (wanted <> 'first-frame' or keyframe_private.needs_first_frame(shot))
       and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
     if is_wanted then
       shots := shots || shot.id;
@@ -85,7 +85,7 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. Without the first frames of shots whose video begins elsewhere.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: none that is current) and no run that may become one, in order; with project_ids, only these. A first frame only where the video needs one.';
 
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
@@ -102,24 +102,33 @@ declare
 begin
   starts := '{}';
   foreach project in array projects loop
+    refused := null;
+    shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
     begin
-      priced := keyframe_private.price_start(project, step, input, model, started);
-      started := project;
-      costs := costs || priced.cost;
-      starts := starts || priced.wanted;
+      begin
+        priced := keyframe_private.price_start(project, step, input, model, started);
+        started := project;
+        costs := costs || priced.cost;
+        starts := starts || priced.wanted;
+      exception when sqlstate 'KEYFR' then
+        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+        if refused.code <> 'frame_not_ready' then
+          raise;
+        end if;
+        priced := keyframe_private.price_start(project, step, input, model, project);
+      end;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input), 'error', null);
+        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));
     exception when sqlstate 'KEYFR' then
-      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null, 'elements', '[]'::jsonb,
-        'error', jsonb_build_object('code', refused.code, 'message', refused.sentence));
+      null; -- it has no price
     end;
-    shots := shots || (shot || jsonb_build_object('projectId', project));
+    shots := shots || (shot || jsonb_build_object('projectId', project, 'error',
+      case when refused.code is not null then jsonb_build_object('code', refused.code, 'message', refused.sentence) end));
   end loop;
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed.';
+comment on function keyframe_private.estimate_starts is 'What each start costs or why it is refused, and what the others cost together, with these completed. One that lacks only what its video begins at has a price, too.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,

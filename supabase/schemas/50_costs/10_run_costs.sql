@@ -12,7 +12,7 @@ begin
     cross join lateral keyframe_private.upload_size(i.path) u
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end $$;
-comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown, or the end of the shot before is.';
+comment on function keyframe_private.input_megapixels is 'The megapixels of an input''s images, each rounded up as providers do (1 MP is 1024 × 1024 pixels); null when the size of one is unknown, or the end of the previous shot is.';
 
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric language plpgsql stable set search_path = '' as $$
