@@ -47,7 +47,7 @@ test("a film generates what is missing → the price of what is ticked is shown;
   const user = await signUp();
   const filmId = await user.createFilm();
   const addShot = (title: string, textPrompt = "A pier") => user.createProject({ title, textPrompt, filmId });
-  const { predictionId } = await startStuck(sql, user, "first-frame", await addShot("One"));
+  await startStuck(sql, user, "first-frame", await addShot("One"));
   const { data } = await user.supabase.auth.getSession();
   const { page } = await visit({ session: data.session });
   await page.goto(`/#/films/${filmId}`);
@@ -64,7 +64,10 @@ test("a film generates what is missing → the price of what is ticked is shown;
   await expectGoodLooks(page);
   await missing.click();
   const window = page.getByRole("dialog", { name: "Generate what is missing" });
-  await window.getByText("About $0.20").waitFor(); // without the one that is being made
+  // Without the first frame that is being made, but with its video.
+  await window
+    .getByText(/^About \$0\.20\. The videos follow with a second press, .+: about \$(.+)\. Together about \$.+\.$/)
+    .waitFor();
   await expectGoodLooks(page);
   await window.getByText("Video", { exact: true }).click();
   await window.getByText("It has no first frame yet.").nth(3).waitFor();
@@ -82,9 +85,14 @@ test("a film generates what is missing → the price of what is ticked is shown;
   await steps("Three").getByText("First frame: Failed").waitFor();
   await steps("Three").getByText("The sea was too rough.").waitFor();
   await expectGoodLooks(page);
-  await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;
-  await steps("One").getByText("Ended.").waitFor();
-  await page.getByText("Under way").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  const canceling = page.getByRole("dialog", { name: "Cancel what is under way?" });
+  await canceling
+    .getByText(/^If you cancel, the provider may still charge for what has begun, up to \$0\.07\.$/)
+    .waitFor();
+  await expectGoodLooks(page);
+  await canceling.getByRole("button", { name: "Cancel 1 first frame" }).click();
+  await page.getByText("Under way:").waitFor({ state: "detached" });
 
   await changeProject(user, three, { textPrompt: "A pier" });
   await missing.click();

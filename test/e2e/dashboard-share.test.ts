@@ -63,23 +63,23 @@ test("the next shot from the real last frame of a video of a text → its video 
   await runStep(page, "Video");
   const { takes } = await keyframe.readProject(projectId);
   const { width, height } = mustSucceed(takes.video ?? expect.fail("There is no take.")).output;
-  await page.getByRole("button", { name: "Next shot" }).click();
+  await page.getByRole("button", { name: "New shot after this" }).click();
   const form = page.getByRole("dialog", { name: "New shot" });
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
-  await form.getByLabel("At the last frame of the shot before").waitFor();
-  expect(await form.getByLabel("Where the video of the shot before ends").isChecked()).toBe(true);
+  await form.getByLabel("At the last frame of the previous shot").waitFor();
+  expect(await form.getByLabel("Where the video of the previous shot ends").isChecked()).toBe(true);
   await expectGoodLooks(page);
   await form.getByRole("button", { name: "Create shot" }).click();
   await page.getByRole("heading", { level: 1, name: "Open sea" }).waitFor();
-  const start = video.getByRole("img", { name: "End of the shot before" });
+  const start = video.getByRole("img", { name: "End of the previous shot" });
   await until("the picture of the size of the video", () =>
     start.evaluate(
       (image: HTMLImageElement, size) => String([image.naturalWidth, image.naturalHeight]) === size,
       `${width},${height}`,
     ),
   );
-  expect(await page.getByText("From the shot before").count()).toBe(0);
+  expect(await page.getByText("From the previous shot").count()).toBe(0);
 
   await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "Generate what is missing" }).click();

@@ -45,7 +45,7 @@ export function stepWords(latest: ShotPrediction, take: ShotPrediction | null): 
   if (timedOf(latest, take) === latest) return statusWords(latest);
   if (isHiddenTake) return "Ready, but the latest take is hidden";
   if (status === "succeeded") return "Ready, but the latest take is not used";
-  return `Ready, but the latest take ${status === "failed" ? "failed" : "was canceled"}`;
+  return `Ready, but the latest attempt ${status === "failed" ? "failed" : "was canceled"}`;
 }
 
 /** The prediction whose time is shown with these words: the take when they begin with “Ready”. */
@@ -58,7 +58,7 @@ export const markedOf = (latest: ShotPrediction | null, take: ShotPrediction | n
 
 /** The status as text, with the queue position or the progress. */
 export function statusWords({ status, queuePosition, progress, waitsFor }: ShotPrediction): string {
-  if (waitsFor !== null) return "Waits for the shot before";
+  if (waitsFor !== null) return "Waits for the previous shot";
   if (status === "queued" && queuePosition !== null && queuePosition > 0)
     return `Queued, number ${queuePosition} in line`;
   if (status === "processing" && progress !== null) return `${STATUS_WORD.processing}, ${Math.floor(progress * 100)} %`;
@@ -84,7 +84,7 @@ export function outdatedWords(
   for (const { name, changed } of elements)
     reasons.push(changed.includes("deleted") ? `${name} was deleted.` : `${name} has changed since.`);
   const other = continues
-    ? "The shot before is another one now, or shows another video."
+    ? "The previous shot is another one now, or shows another video."
     : "Made with a frame that is not the selected one.";
   return reasons.join(" ") || other;
 }
