@@ -24,12 +24,15 @@ export function usePlan(project: ProjectWithPredictions) {
   const change = useChangeProject(project.projectId, IS_SHOWN);
   const [{ edited, passing }, write] = useDraft(`plan ${project.projectId}`, NO_DRAFT);
 
-  /** Resolves when all is saved. */
-  const save = async () => {
+  const latest = useRef(edited);
+  latest.current = edited;
+  const saving = useRef(Promise.resolve());
+  const saveAll = async () => {
+    const sent = latest.current;
     for (let tries = 1; ; tries += 1) {
       const saved = queries.getQueryData<ProjectWithPredictions>(projectKey(project.projectId)) ?? project;
       const plan = Object.fromEntries(
-        Object.entries(edited).map(([step, edit]) => [step, merge(edit, saved.plan[step as Step])]),
+        Object.entries(sent).map(([step, edit]) => [step, merge(edit, saved.plan[step as Step])]),
       );
       if (Object.entries(plan).every(([step, one]) => isSame(one, saved.plan[step as Step] ?? {}))) break;
       try {
@@ -40,8 +43,13 @@ export function usePlan(project: ProjectWithPredictions) {
       }
     }
     // What was changed meanwhile is saved by the next call.
-    const isLeft = ([step, edit]: [string, Edit]) => !isSame(edit, edited[step as Step]);
+    const isLeft = ([step, edit]: [string, Edit]) => !isSame(edit, sent[step as Step]);
     write((now) => ({ ...now, edited: Object.fromEntries(Object.entries(now.edited).filter(isLeft)) }));
+  };
+  /** Resolves when all is saved. One after the other: two of this page would refuse each other. */
+  const save = () => {
+    saving.current = saving.current.catch(() => undefined).then(saveAll);
+    return saving.current;
   };
   const isTyping = useRef(false);
   const saveSoon = useDebouncedCallback(() => void save().catch(() => undefined), {
