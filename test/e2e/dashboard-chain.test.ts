@@ -126,9 +126,9 @@ test("a new shot → has the ratio, reference and settings of the previous shot,
   await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "New shot" }).click();
   await page.getByLabel("Title").fill("The storm");
-  await page.getByLabel("Prompt").fill("A storm");
   expect(await page.getByLabel("Where the video of the previous shot ends").isChecked()).toBe(true);
   await page.getByLabel("At a first frame of its own").check();
+  await page.getByLabel("Prompt").fill("A storm");
   await page.keyboard.press("Control+Enter");
   await page.getByRole("link", { name: "The storm" }).click();
   await card.getByRole("button", { name: "Settings:" }).waitFor();

@@ -1,5 +1,5 @@
 import { useDebouncedCallback } from "@mantine/hooks";
-import { useQueryClient } from "@tanstack/react-query";
+import { hashKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import type { ProjectWithPredictions, ShotPlan, Step } from "../../../client/index.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
@@ -12,10 +12,11 @@ const AFTER_TYPING_MS = 500;
 const TRIES = 3;
 
 type Planned = NonNullable<ShotPlan["video"]>;
-/** A step's plan as it was saved and as it was changed here. */
-type Edit = { base: Planned; mine: Planned };
+/** A step's plan as it was changed here, and which choices were. */
+type Edit = { mine: Planned; touched: string[] };
+type Edits = Partial<Record<Step, Edit>>;
 /** What is not saved yet, which stays through a reload, and what no plan has. */
-type Draft = { edited: Partial<Record<Step, Edit>>; passing: Partial<Record<Step, Passing>> };
+type Draft = { edited: Edits; passing: Partial<Record<Step, Passing>> };
 const NO_DRAFT: Draft = { edited: {}, passing: {} };
 
 /** The settings of each step: the plan of the project. A change shows at once and is saved soon after. */
@@ -28,23 +29,18 @@ export function usePlan(project: ProjectWithPredictions) {
   latest.current = edited;
   const saving = useRef(Promise.resolve());
   const saveAll = async () => {
-    const sent = latest.current;
     for (let tries = 1; ; tries += 1) {
       const saved = queries.getQueryData<ProjectWithPredictions>(projectKey(project.projectId)) ?? project;
-      const plan = Object.fromEntries(
-        Object.entries(sent).map(([step, edit]) => [step, merge(edit, saved.plan[step as Step])]),
-      );
-      if (Object.entries(plan).every(([step, one]) => isSame(one, saved.plan[step as Step] ?? {}))) break;
+      const left = unsavedOf(latest.current, saved.plan);
+      if (Object.keys(left).length === 0) return;
+      const plan = Object.fromEntries(stepsOf(left).map(([step, edit]) => [step, merge(edit, saved.plan[step])]));
       try {
         await change.mutateAsync({ change: { plan }, unchangedSince: saved });
-        break;
+        return;
       } catch (error) {
         if (!isChangedElsewhere(error) || tries === TRIES) throw error;
       }
     }
-    // What was changed meanwhile is saved by the next call.
-    const isLeft = ([step, edit]: [string, Edit]) => !isSame(edit, sent[step as Step]);
-    write((now) => ({ ...now, edited: Object.fromEntries(Object.entries(now.edited).filter(isLeft)) }));
   };
   /** Resolves when all is saved. One after the other: two of this page would refuse each other. */
   const save = () => {
@@ -63,16 +59,26 @@ export function usePlan(project: ProjectWithPredictions) {
     if (isTyping.current) saveSoon();
     else void save().catch(() => undefined); // it is shown
   }, [JSON.stringify(edited)]);
+  // Once the project shows it. Until a save has ended, what is changed back differs from what that saves.
+  useEffect(() => {
+    const left = unsavedOf(edited, project.plan);
+    if (!change.isPending && Object.keys(left).length < Object.keys(edited).length)
+      write((now) => ({ ...now, edited: unsavedOf(now.edited, project.plan) }));
+  });
 
   const optionsIn = ({ edited: edits, passing: others }: Draft, step: Step): StepOptions => ({
     ...merge(edits[step], project.plan[step]),
     ...others[step],
   });
-  const replace = (step: Step, change: (before: StepOptions) => StepOptions) =>
+  const replace = (step: Step, changeOf: (before: StepOptions) => StepOptions) =>
     write((draft) => {
-      const { elements, seed, ...mine } = change(optionsIn(draft, step));
+      const { elements: _, seed: __, ...before } = optionsIn(draft, step);
+      const { elements, seed, ...mine } = changeOf(optionsIn(draft, step));
+      const fields = Object.keys({ ...before, ...mine }) as (keyof Planned)[];
+      const isChanged = (field: keyof Planned) => JSON.stringify(before[field]) !== JSON.stringify(mine[field]);
+      const touched = [...new Set([...(draft.edited[step]?.touched ?? []), ...fields.filter(isChanged).map(choiceOf)])];
       return {
-        edited: { ...draft.edited, [step]: { base: project.plan[step] ?? {}, mine } },
+        edited: touched.length === 0 ? draft.edited : { ...draft.edited, [step]: { mine, touched } },
         passing: { ...draft.passing, [step]: { elements, seed } },
       };
     });
@@ -90,17 +96,23 @@ export function usePlan(project: ProjectWithPredictions) {
   };
 }
 
-const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
+const stepsOf = (edits: Edits) => Object.entries(edits) as [Step, Edit][];
+
+/** The edits that the saved plan does not have. */
+const unsavedOf = (edits: Edits, plan: ShotPlan): Edits =>
+  Object.fromEntries(
+    stepsOf(edits).filter(([step, edit]) => hashKey([merge(edit, plan[step])]) !== hashKey([plan[step] ?? {}])),
+  );
 
 /** Where a video begins is one choice of several fields, and so is where it ends. */
 const choiceOf = (field: string) =>
   field === "continuesPreviousShot" ? "firstFrame" : field.replace(/(PredictionId|ImagePath)$/, "");
 
 /** The plan that is saved now, with what was changed here. */
-function merge({ base, mine }: Edit = { base: {}, mine: {} }, saved: Planned = {}): Planned {
-  const fields = Object.keys({ ...base, ...mine }) as (keyof Planned)[];
-  const changed = new Set<string>(fields.filter((field) => !isSame(base[field], mine[field])).map(choiceOf));
+function merge({ mine, touched }: Edit = { mine: {}, touched: [] }, saved: Planned = {}): Planned {
   const from = (plan: Planned, isMine: boolean) =>
-    Object.entries(plan).filter(([field, value]) => value !== undefined && changed.has(choiceOf(field)) === isMine);
+    Object.entries(plan).filter(
+      ([field, value]) => value !== undefined && touched.includes(choiceOf(field)) === isMine,
+    );
   return Object.fromEntries([...from(saved, false), ...from(mine, true)]);
 }

@@ -488,8 +488,8 @@ test("the price counts the pixels of the input → the model's ceiling is held, 
       update keyframe.models set cost_ceiling_micros = 2000000
       where (step, model) in (select step, model from keyframe.step_defaults where step = 'video')`;
     await sql`
-      insert into keyframe_private.model_prices (model, metric, price_usd, valid_from)
-      select model, 'input_megapixel', 0.01, '2020-01-01' from keyframe.step_defaults where step = 'video'`;
+      insert into keyframe_private.model_prices (model, metric, price_usd, valid_from, source)
+      select model, 'input_megapixel', 0.01, '2020-01-01', 'test' from keyframe.step_defaults where step = 'video'`;
   });
   const { estimate } = await asOwner<{ estimate: { shots: Row[] } }>("estimate_film", { film_id: film, step: "video" });
   const prices = estimate.shots.map(({ atMostMicros }) => atMostMicros);
