@@ -3548,8 +3548,8 @@ begin
     fields := array[role || 'PredictionId', role || 'ImagePath'] || case role when 'firstFrame' then array['continuesPreviousShot'] else '{}' end;
     if wanted.input ?| fields then
       planned := planned - fields;
-    elsif wanted.step = 'video' and is_planned_model and (not chosen.controls ? role
-      or chosen.controls #> array[role, 'needs'] ? 'firstFrame' and (planned || wanted.input) -> 'firstFramePredictionId' = 'null') then
+    elsif wanted.step = 'video' and (is_planned_model and not chosen.controls ? role
+      or chosen.controls #> array[role, 'needs'] ? 'firstFrame' and planned -> 'firstFramePredictionId' = 'null') then
       planned := (planned - fields) || jsonb_build_object(role || 'PredictionId', null); -- also of one that is the project's
     elsif wanted.step = 'video' and planned -> fields[1] = 'null' and (chosen.controls #> array[role, 'required'] = 'true'
       or role = 'firstFrame' and not chosen.controls ? 'aspectRatio') then

@@ -92,6 +92,8 @@ describe("a start", () => {
     expect(await startVideo()).toMatchObject({ firstFramePredictionId: first.id, lastFramePredictionId: null });
     await plan({ video: { model: "minimax/hailuo-2.3" } });
     expect(await startVideo()).toMatchObject({ firstFramePredictionId: first.id, lastFramePredictionId: null });
+    await plan({ video: { firstFramePredictionId: null } }); // by the default model, whose last frame needs a first one
+    expect(await startVideo()).toMatchObject({ firstFramePredictionId: null, lastFramePredictionId: null });
     await plan({ video: { model: "kwaivgi/kling-v2.1", firstFramePredictionId: null, lastFramePredictionId: null } });
     expect(await startVideo()).toMatchObject({ firstFramePredictionId: first.id });
   });
