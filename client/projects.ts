@@ -71,7 +71,7 @@ export function projectMethods(settings: Settings) {
     ): Promise<Prediction> =>
       call("changePrediction", { projectId, predictionId }, { ...options, json: { hidden } }, settings),
 
-    /** Stores the last picture of a video (`lastFrameOf`, uploaded): shots that wait to continue it start. */
+    /** Stores the end image of a video (`lastFrameOf`, uploaded): shots that wait to continue it start. */
     storeEnd: async (
       { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
       endImagePath: string | null,

@@ -46,7 +46,7 @@ type Controls = {
   /** An uploaded image, instead of lastFramePredictionId. */
   lastFrameImagePath: string;
   /**
-   * True: a video starts on the last picture of the film's previous shot, instead of a first frame. It waits for that shot's video, and
+   * True: a video starts on the end image of the film's previous shot, instead of a first frame. It waits for that shot's video, and
    * for the picture: see `endImagePath` of a prediction.
    */
   continuesPreviousShot: boolean;
@@ -238,7 +238,7 @@ export type Prediction = {
   progress: number | null;
   /** While queued: 0 when it has a slot, 1 for the next in the queue; 1000 means 1000 or later. Otherwise null. */
   queuePosition: number | null;
-  /** While queued: the previous shot's video, for whose last picture it waits. */
+  /** While queued: the previous shot's video, for whose end image it waits. */
   waitsFor: string | null;
   /** The provider's name of the model: `owner/name`. */
   model: string;
@@ -260,7 +260,7 @@ export type Prediction = {
   completedAt: string | null;
   /** Null unless it succeeded. */
   output: Output | null;
-  /** The last picture of a video, as an uploaded image: the next shot starts there if it continues this one. Null: nobody has stored it. */
+  /** The end image of a video, its last picture, as an uploaded image: the next shot starts there if it continues this one. Null: it is not stored. */
   endImagePath: string | null;
   /** Null unless it failed. `retryable`: whether starting the step again can help. `stage`: what the provider rejected. */
   error: { code: string; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
@@ -274,7 +274,7 @@ export type Project = {
   title: string;
   textPrompt: string;
   description: string;
-  /** The image that apps offer for the next frames. A start uses it only if the request sends referenceImagePath. */
+  /** The look of the next frames: a start of a frame uses it unless the start or the plan has references. `referenceImagePaths: []`: none. */
   referenceImagePath: string | null;
   /** Width to height of its frames and videos, such as 9:16. */
   aspectRatio: string;

@@ -1,4 +1,5 @@
 import type { Step } from "../../shared/contract/fields.ts";
+import type { Prediction } from "../../shared/contract/predictions.ts";
 import { pause } from "../../shared/platform/retry.ts";
 import { balanceActions } from "./balance-actions.ts";
 import { endpointActions } from "./endpoint-actions.ts";
@@ -24,6 +25,7 @@ const WEIGHTS = {
   last: 14,
   video: 1.2,
   nextShot: 12,
+  film: 1,
   pair: 3,
   cancel: 6,
   deleteProject: 3,
@@ -74,15 +76,22 @@ function projectActions(user: User, world: World) {
       ...(model === undefined ? {} : { model }),
       ...(given === undefined && random.chance(SEVERAL) ? { count: random.whole(2, 4) } : {}),
     };
-    const repeat = async () => {
+    const projects = Array.from({ length: body.count ?? 1 }, () => projectId);
+    await press({ key, prompt, reference: reference ?? null }, projects, async () => {
       const { predictions, ...first } = await client.generate(step, body, { idempotencyKey: key });
       return predictions ?? [first];
-    };
-    const entries = Array.from(
-      { length: body.count ?? 1 },
-      (_, at): Start => ({
-        ...{ key, owner_id: user.userId, project_id: projectId, prompt, reference: reference ?? null },
-        ...{ prediction_id: null, refusal: null, repeat: async () => (await repeat())[at]?.predictionId ?? null },
+    });
+  };
+  /** A start of a take for each of these projects, and what came of it. */
+  const press = async (
+    { key, ...asked }: Pick<Start, "key" | "prompt" | "reference">,
+    projects: string[],
+    repeat: () => Promise<Prediction[]>,
+  ) => {
+    const entries = projects.map(
+      (project_id, at): Start => ({
+        ...{ key, ...asked, owner_id: user.userId, project_id, prediction_id: null, refusal: null },
+        repeat: async () => (await repeat())[at]?.predictionId ?? null,
       }),
     );
     ledger.starts.push(...entries);
@@ -91,7 +100,7 @@ function projectActions(user: User, world: World) {
         all.map(({ predictionId }) => predictionId).join(),
       );
       for (const [at, one] of made.entries()) {
-        const { predictionId } = one;
+        const { predictionId, projectId, step } = one;
         Object.assign(entries[at] ?? {}, { prediction_id: predictionId });
         user.open.set(predictionId, { projectId, predictionId, step });
         recordStatus(user, world, one);
@@ -125,6 +134,34 @@ function projectActions(user: User, world: World) {
       const frame = oneOf(user.frames)?.predictionId;
       const step = random.chance(0.1) ? "video" : "last-frame";
       if (frame !== undefined) await start(step, project(), { frame });
+    },
+    // One press for three shots, each of which continues the one before. All end on a frame: no browser stores an end image here.
+    film: async () => {
+      const frame = oneOf(user.frames)?.predictionId;
+      if (frame === undefined) return;
+      const { filmId } = await client.films.create({ title: "The pier" });
+      const shots: string[] = [];
+      for (const video of [
+        { firstFramePredictionId: frame },
+        { continuesPreviousShot: true },
+        { continuesPreviousShot: true },
+      ]) {
+        const fields = { title: crypto.randomUUID(), textPrompt: "A harbour at dawn", filmId, plan: { video } };
+        shots.push((await client.createProject(fields)).projectId);
+      }
+      const key = crypto.randomUUID();
+      const prompt = planPrompt(random, key);
+      const body = { prompt, lastFramePredictionId: frame };
+      await press({ key, prompt, reference: null }, shots, async () => {
+        const { predictions } = await client.films.generate(filmId, "video", body, { idempotencyKey: key });
+        return predictions;
+      });
+      const [, second = ""] = shots;
+      if (random.chance(0.3)) await client.films.change(filmId, { projectIds: shots.toReversed() });
+      if (random.chance(0.2)) {
+        ledger.deletions.push({ id: second });
+        await client.deleteProject(second);
+      }
     },
     cancel,
     pair: async () => {

@@ -36,7 +36,7 @@ export const controls = {
   lastFrameImagePath: control(imagePath, "An uploaded image, instead of lastFramePredictionId."),
   continuesPreviousShot: control(
     z.boolean(),
-    "True: the video starts on the last picture of the film's previous shot, instead of firstFramePredictionId or firstFrameImagePath. It waits for that shot's video if that is being made, and for the picture (`endImagePath`) if nobody has stored it and the video was not made to end on a frame.",
+    "True: the video starts on the end image of the film's previous shot, instead of firstFramePredictionId or firstFrameImagePath. It waits for that shot's video if that is being made, and for the end image (`endImagePath`) if it is not stored and the video was not made to end on a frame.",
   ),
   continuesPredictionId: control(
     id,

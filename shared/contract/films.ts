@@ -122,7 +122,7 @@ export const filmEstimate = z
       .array(z.object({ projectId: id, model: model.nullable(), estimateMicros, atMostMicros, elements, error }))
       .meta({
         description:
-          "The shots that are missing the step, in order. `error`: why a shot cannot start; such a shot has no amounts.",
+          "The shots that are missing the step, in order. `error`: why a shot cannot start. It has amounts only for `frame_not_ready`: what its video will cost once it has a frame to start on.",
       }),
     ...amounts,
   })

@@ -30,7 +30,7 @@ export const predictionPath = z.strictObject({ projectId: id, predictionId: id }
 
 const endImagePath = referenceImagePath.nullable().meta({
   description:
-    "The last picture of a video, as an uploaded image: the next shot starts there if it continues this one. `lastFrameOf` of `keyframe-client` reads the picture. Null: nobody has stored it.",
+    "The end image of a video, its last picture, as an uploaded image: the next shot starts there if it continues this one. `lastFrameOf` of `keyframe-client` reads the picture. Null: it is not stored.",
 });
 
 export const changePredictionBody = changeBody("ChangePrediction", {
@@ -87,7 +87,7 @@ export const prediction = z
     }),
     waitsFor: id.nullable().meta({
       description:
-        "While queued: the previous shot's video, for whose last picture it waits. It fails with `previous_shot_failed` if that shot then has no other video, made or being made.",
+        "While queued: the previous shot's video, for whose end image it waits. It fails with `previous_shot_failed` if that shot then has no other video, made or being made.",
     }),
     model: z.string(),
     requestedModel: z.string().nullable().meta({

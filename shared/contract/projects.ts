@@ -43,18 +43,14 @@ const NOT_PLANNED = {
   seed: true,
   continuesPredictionId: true,
 } as const;
-const firstFramePlan = startFirstFrameBody.omit(NOT_PLANNED).meta({ id: "FirstFramePlan" });
-const lastFramePlan = startLastFrameBody.omit(NOT_PLANNED).meta({ id: "LastFramePlan" });
-const videoPlan = startVideoBody.omit(NOT_PLANNED).meta({ id: "VideoPlan" });
+export const planOfStep = {
+  "first-frame": startFirstFrameBody.omit(NOT_PLANNED).meta({ id: "FirstFramePlan" }),
+  "last-frame": startLastFrameBody.omit(NOT_PLANNED).meta({ id: "LastFramePlan" }),
+  video: startVideoBody.omit(NOT_PLANNED).meta({ id: "VideoPlan" }),
+};
 const planText =
   "How its steps are made: fields of a start that apply when a start leaves them out. A start that names another model than the plan takes only its prompt and images.";
-const plan = z
-  .strictObject({
-    "first-frame": firstFramePlan.optional(),
-    "last-frame": lastFramePlan.optional(),
-    video: videoPlan.optional(),
-  })
-  .meta({ id: "ShotPlan", description: planText });
+const plan = z.strictObject(planOfStep).partial().meta({ id: "ShotPlan", description: planText });
 
 export const createProjectBody = z
   .strictObject({
@@ -70,7 +66,7 @@ export const createProjectBody = z
 
 const projectReference = referenceImagePath.nullable().meta({
   description:
-    "The image that apps offer for the next frames. A start uses it only if the request sends referenceImagePath.",
+    "The look of the next frames: a start of a frame uses it, if its model accepts one, unless the start or the plan has references. `referenceImagePaths: []`: none.",
 });
 const selectedTake = id.nullable();
 const selectedText =
@@ -88,9 +84,9 @@ export const changeProjectBody = changeBody("ChangeProject", {
   elementIds: ownElements.optional(),
   plan: z
     .strictObject({
-      "first-frame": firstFramePlan.nullish(),
-      "last-frame": lastFramePlan.nullish(),
-      video: videoPlan.nullish(),
+      "first-frame": planOfStep["first-frame"].nullish(),
+      "last-frame": planOfStep["last-frame"].nullish(),
+      video: planOfStep.video.nullish(),
     })
     .optional()
     .meta({ description: `${planText} A step is replaced as a whole. An omitted step stays as it is; null: no plan.` }),

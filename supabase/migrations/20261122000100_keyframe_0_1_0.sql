@@ -3125,14 +3125,14 @@ comment on column keyframe.predictions.model is 'The model that makes it. An ins
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the unavailable default that `model` replaced; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
-comment on column keyframe.predictions.waits_for is 'The previous shot''s video, on whose last picture it starts, while that picture is not known. It gets no slot until then.';
+comment on column keyframe.predictions.waits_for is 'The previous shot''s video, on whose end image it starts, while that image is not known. It gets no slot until then.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, if the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file has sound, whatever was requested. Null for images, and when the file does not say it.';
-comment on column keyframe.predictions.end_image_path is 'The last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: nobody has stored it.';
+comment on column keyframe.predictions.end_image_path is 'The end image: the last picture of the video, as an uploaded image: projects/<file_name>. The next shot can start on it. Null: it is not stored.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
 comment on column keyframe.predictions.client_id is 'The OAuth client or key that started it for the owner; null: the owner''s session, or a server.';
 comment on column keyframe.predictions.hidden is 'Its owner has hidden it: lists leave it out, and its step shows it only if it is selected.';
@@ -3207,8 +3207,8 @@ begin
   return new;
 end $$;
 
--- An ended prediction never changes, except `hidden`, its last picture and its model's new name. An active one's input changes only while
--- it is queued: when it moves to another model, or when the picture that it waited for is known.
+-- An ended prediction never changes, except `hidden`, its end image and its model's new name. An active one's input changes only while
+-- it is queued: when it moves to another model, or when the image that it waited for is known.
 create function keyframe_private.keep_history()
 returns trigger language plpgsql volatile set search_path = '' as $$
 declare
@@ -3617,16 +3617,21 @@ $$;
 comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
 create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
 
+create function keyframe_private.planned_fields(step text)
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return array(
+    select f from unnest(keyframe_private.input_fields() || array['model']) f
+    where f <> all (array['seed', 'elements', 'elementIds', 'continuesPredictionId', 'referenceImagePath'])
+      and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio', 'lastFramePredictionId', 'lastFrameImagePath']))
+      and (step <> 'first-frame' or f not like 'firstFrame%'));
+end $$;
+comment on function keyframe_private.planned_fields is 'The fields that a plan can have for a step; shared/contract/projects.ts has the same.';
+
 -- Which values are allowed depends on the model, and is checked by the start. This refuses what no start could use.
 create function keyframe_private.require_planned(step text, settings jsonb)
 returns void language plpgsql stable set search_path = '' as $$
 declare
-  frames constant text[] := array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath'];
-  fields constant text[] := array(
-    select f from unnest(keyframe_private.input_fields() || array['model']) f
-    where f <> all (array['seed', 'elements', 'elementIds', 'continuesPredictionId', 'referenceImagePath'])
-      and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio'] || frames[3:4]))
-      and (step <> 'first-frame' or f <> all (frames)));
   field record;
   mistake text;
 begin
@@ -3635,7 +3640,7 @@ begin
     mistake := case
       when field.name <> all (keyframe_private.input_fields() || array['model']) then 'is no field of a start'
       when field.value = 'null' then null
-      when field.name <> all (fields) then 'is not a field of a plan for this step'
+      when field.name <> all (keyframe_private.planned_fields(step)) then 'is not a field of a plan for this step'
       when field.name like '%PredictionId' and field.text !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then 'must be a predictionId'
       when field.name in ('prompt', 'negativePrompt') and (jsonb_typeof(field.value) <> 'string' or char_length(field.text) > 4000
         or not keyframe_private.has_visible_character(field.text) or not keyframe_private.is_plain_text(field.text))
@@ -3695,36 +3700,49 @@ end $$;
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
-  first_frame constant text[] := array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot'];
-  last_frame constant text[] := array['lastFramePredictionId', 'lastFrameImagePath'];
-  planned jsonb := project.plan -> wanted.step::text;
+  references_fields constant text[] := array['referenceImagePath', 'referenceImagePaths'];
+  planned jsonb := coalesce(project.plan -> wanted.step::text, '{}');
+  is_planned_model constant boolean := wanted.model is null and planned ->> 'model' is not null;
   chosen keyframe.models;
+  role text;
+  fields text[];
 begin
-  if planned is null or jsonb_typeof(wanted.input) <> 'object' then
+  if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
     return;
   end if;
   select m.* into chosen from keyframe.models m
   where m.step = wanted.step
     and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
-  perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
-    and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
+  perform keyframe_private.raise_if(is_planned_model and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())),
+    'model_unavailable',
     format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
   planned := planned - array(
     select k.name from keyframe_private.known_controls() k
-    where (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '')
-      or not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)));
+    where k.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)
+      or (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '') or not chosen.controls ? k.name));
   wanted.model := coalesce(wanted.model, planned ->> 'model');
   planned := planned - 'model'::text;
-  if wanted.input ?| array['referenceImagePath', 'referenceImagePaths'] or not chosen.controls ? 'referenceImages' then
+  if wanted.input ?| references_fields or not chosen.controls ? 'referenceImages' then
     planned := planned - 'referenceImagePaths'::text;
+  elsif not planned ? 'referenceImagePaths' and wanted.step <> 'video' and project.reference_image_path is not null
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then -- else that frame is the one
+    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
-  if wanted.input ?| first_frame then
-    planned := planned - first_frame;
-  elsif planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
+  foreach role in array array['firstFrame', 'lastFrame'] loop
+    fields := array[role || 'PredictionId', role || 'ImagePath'] || case role when 'firstFrame' then array['continuesPreviousShot'] else '{}' end;
+    if wanted.input ?| fields then
+      planned := planned - fields;
+    elsif wanted.step = 'video' and (is_planned_model and not chosen.controls ? role
+      or chosen.controls #> array[role, 'needs'] ? 'firstFrame' and planned -> 'firstFramePredictionId' = 'null') then
+      planned := (planned - fields) || jsonb_build_object(role || 'PredictionId', null); -- also of one that is the project's
+    elsif wanted.step = 'video' and planned -> fields[1] = 'null' and (chosen.controls #> array[role, 'required'] = 'true'
+      or role = 'firstFrame' and not chosen.controls ? 'aspectRatio') then
+      planned := planned - fields[1]; -- it makes none without
+    end if;
+  end loop;
+  if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text; -- it has become the first one
-  end if;
-  if wanted.input ?| last_frame then
-    planned := planned - last_frame;
   end if;
   wanted.input := planned || wanted.input;
 end $$;
@@ -3732,13 +3750,14 @@ comment on function keyframe_private.apply_plan is 'A start, completed with what
 
 -- How a video starts.
 
-create function keyframe_private.begins_at_own_frame(project keyframe.projects)
+create function keyframe_private.needs_first_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return (project.plan #> '{video,continuesPreviousShot}' is distinct from 'true' or (keyframe_private.previous_shot(project)).id is null)
-    and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false);
+    and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false)
+    and (keyframe_private.shown_take(project, 'video') is null or keyframe_private.shown_take(project, 'first-frame') is not null);
 end $$;
-comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project starts at its own first frame.';
+comment on function keyframe_private.needs_first_frame is 'Whether a first frame must be made for a shot: its video starts there, and is not made from something else.';
 
 create function keyframe_private.previous_shot(project keyframe.projects)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -3752,8 +3771,8 @@ begin
 end $$;
 comment on function keyframe_private.previous_shot is 'The previous shot in its film; null for the first one.';
 
--- The stored last picture; without it the frame that the video was made to end on, which is nearly the same.
-create function keyframe_private.end_of_video(video keyframe.predictions)
+-- The stored end image; without it the frame that the video was made to end on, which is nearly the same.
+create function keyframe_private.end_image_of(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return case
@@ -3766,9 +3785,9 @@ begin
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
-comment on function keyframe_private.end_of_video is 'The last picture of a video, as a field of an input; null while it is not known.';
+comment on function keyframe_private.end_image_of is 'The end image of a video, as a field of an input; null while it is not known.';
 
-create function keyframe_private.video_to_show(shot keyframe.projects)
+create function keyframe_private.expected_video(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
@@ -3777,11 +3796,11 @@ begin
      order by r.created_at desc, r.id desc limit 1),
     keyframe_private.shown_take(shot, 'video'));
 end $$;
-comment on function keyframe_private.video_to_show is 'The video that a shot will show: the selected one, the one being made, or the one shown now.';
+comment on function keyframe_private.expected_video is 'The video that a shot will show: the selected one, the one being made, or the one shown now.';
 
--- The video is not locked: if it is deleted, a start that waits for it fails as if the video had failed. `started`: a project whose video
--- the same request starts, which has no row yet.
-create function keyframe_private.continue_previous(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
+-- The video is not locked: if it is deleted, a start that waits for it fails as if the video had failed. `started`: the shot whose video
+-- the same request starts, which has no row yet; or this shot itself, to get a price as if its first frame were being made.
+create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
@@ -3809,11 +3828,11 @@ begin
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
   if previous.id is distinct from started or previous.selected_video_id is not null then
-    select v.* into video from keyframe.predictions v where v.id = keyframe_private.video_to_show(previous);
-    perform keyframe_private.raise_if(not found, 'frame_not_ready',
+    select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
+    perform keyframe_private.raise_if(not found and project.id is distinct from started, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
-  frame := keyframe_private.end_of_video(video);
+  frame := keyframe_private.end_image_of(video);
   if frame is null then -- else read_input compares the frame itself
     ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
@@ -3824,10 +3843,10 @@ begin
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
-comment on function keyframe_private.continue_previous is 'A start that continues the previous shot: with that video''s last picture, or waiting for it.';
+comment on function keyframe_private.resolve_beginning is 'A start that continues the previous shot: with that video''s end image, or waiting for it.';
 
 -- A row that raises or is locked delays no other. The sweep finds skipped rows.
-create function keyframe_private.begin_continuing(owner uuid)
+create function keyframe_private.begin_waiting(owner uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   waiting record;
@@ -3838,17 +3857,17 @@ declare
   refused keyframe_private.refusal;
 begin
   for waiting in
-    select w.id, w.input, w.waits_for, v as video, keyframe_private.is_too_late(w) as is_too_late
+    select w.id, w.input, w.model, w.waits_for, v as video, keyframe_private.has_waited_too_long(w) as has_waited_too_long
     from keyframe.predictions w
     left join keyframe.predictions v on v.id = w.waits_for
     where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
-      and (v.id is null or keyframe_private.is_too_late(w) or v.completed_at is not null
-        and (v.status <> 'succeeded' or keyframe_private.end_of_video(v) is not null))
+      and (v.id is null or keyframe_private.has_waited_too_long(w) or v.completed_at is not null
+        and (v.status <> 'succeeded' or keyframe_private.end_image_of(v) is not null))
     order by w.created_at, w.id limit 50
     for update of w skip locked
   loop
     looked_at := looked_at + 1;
-    frame := keyframe_private.end_of_video(waiting.video);
+    frame := keyframe_private.end_image_of(waiting.video);
     begin
       if frame is not null then
         begin
@@ -3857,16 +3876,20 @@ begin
           insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
           select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
           update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+          update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
+          set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
+            most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+          where s.prediction_id = waiting.id and s.metrics is not null;
         exception when sqlstate 'KEYFR' then
           get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
           perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
         end;
-      elsif waiting.is_too_late then
+      elsif waiting.has_waited_too_long then
         perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It waited a day for the previous shot. Generate that video, store its last picture, then run this step again.', true);
+          'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
       else
         -- Another take of the same time may exist or be in progress. An older one is the one to replace.
-        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
+        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
         where p.id = (waiting.video).project_id and p.owner_id = owner
           and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
         if found then
@@ -3889,16 +3912,16 @@ begin
   end loop;
   return looked_at = 50 and raised < 50;
 end $$;
-comment on function keyframe_private.begin_continuing is 'Starts predictions of this owner whose awaited picture is known, and fails those whose picture will never be. At most 50; true: there may be more.';
+comment on function keyframe_private.begin_waiting is 'Starts predictions of this owner whose awaited end image is known, and fails those that will never get one. At most 50; true: there may be more.';
 
-create function keyframe_private.is_too_late(waiting keyframe.predictions)
+create function keyframe_private.has_waited_too_long(waiting keyframe.predictions)
 returns boolean language sql stable set search_path = '' as $$
   select waiting.created_at < now() - interval '1 day'
 $$;
-comment on function keyframe_private.is_too_late is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
+comment on function keyframe_private.has_waited_too_long is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
 
--- Called for the end of a video, and for its last picture. Only inserts, so waiting predictions never delay the end.
-create function keyframe_private.add_continue()
+-- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
+create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
@@ -3914,7 +3937,7 @@ declare
 begin
   if held.id is not null then
     perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    if keyframe_private.begin_continuing(held.owner_id) then
+    if keyframe_private.begin_waiting(held.owner_id) then
       perform keyframe_private.reschedule(held, now(), 0, null);
     else
       perform keyframe_private.finish_work(held);
@@ -3922,7 +3945,7 @@ begin
     perform keyframe_private.admit_waiting(held.owner_id);
   end if;
 end $$;
-comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its last picture is known.';
+comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its end image is known.';
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
@@ -4501,7 +4524,10 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.continue_previous(wanted, project, started);
+  wanted := keyframe_private.resolve_beginning(wanted, project, started);
+  if started = project.id and not wanted.input ? 'continuesPreviousShot' then
+    wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+  end if;
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -4527,7 +4553,7 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks a start: owner, model, input. started: see continue_previous.';
+comment on function keyframe_private.resolve_start is 'Completes and checks a start: owner, model, input. started: see resolve_beginning.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -5511,7 +5537,7 @@ begin
   before := changed.end_image_path;
   if changes ->> 'end_image_path' is not null then
     perform keyframe_private.raise_if(changed.step <> 'video' or changed.status <> 'succeeded', 'unsupported_input',
-      'Only a video that succeeded has a last picture.');
+      'Only a video that succeeded has an end image.');
     perform keyframe_private.keep_reference(changes ->> 'end_image_path', changed.owner_id);
   end if;
   update keyframe.predictions p
@@ -5526,7 +5552,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
 end $$;
-comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the last picture of a video.';
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists or shows it again, and stores the end image of a video.';
 
 -- A start locks the frames that it uses; a later start does not find a deleted one.
 create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
@@ -5656,7 +5682,7 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see continue_previous.';
+comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -5719,7 +5745,7 @@ begin
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
     is_wanted := (project_ids is null or shot.id = any (project_ids))
       and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
-      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(shot))
+      and (wanted <> 'first-frame' or keyframe_private.needs_first_frame(shot))
       and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
     if is_wanted then
       shots := shots || shot.id;
@@ -5728,7 +5754,7 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames of shots whose video starts elsewhere.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames that no video needs.';
 
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
@@ -5745,24 +5771,33 @@ declare
 begin
   starts := '{}';
   foreach project in array projects loop
+    refused := null;
+    shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
     begin
-      priced := keyframe_private.price_start(project, step, input, model, started);
-      started := project;
-      costs := costs || priced.cost;
-      starts := starts || priced.wanted;
+      begin
+        priced := keyframe_private.price_start(project, step, input, model, started);
+        started := project;
+        costs := costs || priced.cost;
+        starts := starts || priced.wanted;
+      exception when sqlstate 'KEYFR' then
+        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+        if refused.code <> 'frame_not_ready' then
+          raise;
+        end if;
+        priced := keyframe_private.price_start(project, step, input, model, project);
+      end;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input), 'error', null);
+        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));
     exception when sqlstate 'KEYFR' then
-      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null, 'elements', '[]'::jsonb,
-        'error', jsonb_build_object('code', refused.code, 'message', refused.sentence));
+      null; -- it has no price
     end;
-    shots := shots || (shot || jsonb_build_object('projectId', project));
+    shots := shots || (shot || jsonb_build_object('projectId', project, 'error',
+      case when refused.code is not null then jsonb_build_object('code', refused.code, 'message', refused.sentence) end));
   end loop;
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed.';
+comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which its video starts has a cost, too.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -6197,9 +6232,9 @@ begin
     select distinct w.owner_id from (
       select o as row, o.owner_id, o.waits_for from keyframe.predictions o
       where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-    where keyframe_private.is_too_late(w.row) or not exists (
+    where keyframe_private.has_waited_too_long(w.row) or not exists (
       select from keyframe.predictions v where v.id = w.waits_for
-        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_of_video(v) is null))) s
+        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null))) s
   where not keyframe_private.has_work(s.owner_id, 'continue');
 end $$;
 comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that no longer need to wait for the previous shot.';
@@ -8366,7 +8401,7 @@ returns text[] language plpgsql immutable set search_path = '' as $$
 begin
   return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
 end $$;
-comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its last picture.';
+comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its end image.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
@@ -9425,7 +9460,7 @@ where p.status = 'queued' and p.waits_for is not null;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
 comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its last picture, is missing.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_expired: the worker died; another will claim it. due: not claimed yet. backing_off: retried at due_at because of last_error. at_the_provider: running there, polled at due_at. waiting: its owner has max_active_per_owner predictions running. continues: the previous shot''s video, or its end image, is missing.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.due_at is 'When its next task is due; null while it waits for a slot.';
@@ -9723,12 +9758,12 @@ create trigger _590_admit_next after update of status on keyframe.predictions
 comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
 create trigger _595_continue after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
-  execute function keyframe_private.add_continue();
+  execute function keyframe_private.add_waiting_work();
 comment on trigger _595_continue on keyframe.predictions is 'Adds the work to start predictions that wait for this video.';
-create trigger _596_continue_from_picture after update of end_image_path on keyframe.predictions
+create trigger _596_continue_from_end_image after update of end_image_path on keyframe.predictions
   for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
-  execute function keyframe_private.add_continue();
-comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to start predictions that wait for this video''s last picture.';
+  execute function keyframe_private.add_waiting_work();
+comment on trigger _596_continue_from_end_image on keyframe.predictions is 'Adds the work to start predictions that wait for this video''s end image.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();

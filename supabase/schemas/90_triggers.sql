@@ -204,12 +204,12 @@ create trigger _590_admit_next after update of status on keyframe.predictions
 comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
 create trigger _595_continue after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null and old.step = 'video')
-  execute function keyframe_private.add_continue();
+  execute function keyframe_private.add_waiting_work();
 comment on trigger _595_continue on keyframe.predictions is 'Adds the work to start predictions that wait for this video.';
-create trigger _596_continue_from_picture after update of end_image_path on keyframe.predictions
+create trigger _596_continue_from_end_image after update of end_image_path on keyframe.predictions
   for each row when (new.end_image_path is not null and new.end_image_path is distinct from old.end_image_path)
-  execute function keyframe_private.add_continue();
-comment on trigger _596_continue_from_picture on keyframe.predictions is 'Adds the work to start predictions that wait for this video''s last picture.';
+  execute function keyframe_private.add_waiting_work();
+comment on trigger _596_continue_from_end_image on keyframe.predictions is 'Adds the work to start predictions that wait for this video''s end image.';
 create trigger _600_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();

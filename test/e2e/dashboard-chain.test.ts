@@ -22,7 +22,7 @@ async function chainOfTwo() {
 /** The buttons of a page that stand out. */
 const primaries = (page: Page) => page.locator("main button[data-variant=filled]").allTextContents();
 
-test("a shot whose video begins on the last frame of the shot before → its main action is the video, and the film shows it", async () => {
+test("a shot whose video begins on the last frame of the previous shot → its main action is the video, and the film shows it", async () => {
   const { person, filmId, boat, sea, make } = await chainOfTwo();
   await make("first-frame", boat);
   const last = await make("last-frame", boat);
@@ -109,7 +109,7 @@ test("a shot is pressed → the film plays from there; a complete film is a down
   await expectGoodLooks(page);
 });
 
-test("a new shot → has the ratio, reference and settings of the shot before, not its prompts; a project joins by title", async () => {
+test("a new shot → has the ratio, reference and settings of the previous shot, not its prompts; a project joins by title", async () => {
   const { person, filmId, sea } = await chainOfTwo();
   const { keyframe } = person;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile(person.email).buffer);
@@ -126,6 +126,8 @@ test("a new shot → has the ratio, reference and settings of the shot before, n
   await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "New shot" }).click();
   await page.getByLabel("Title").fill("The storm");
+  expect(await page.getByLabel("Where the previous shot's video ends").isChecked()).toBe(true);
+  await page.getByLabel("At a new first frame").check();
   await page.getByLabel("Prompt").fill("A storm");
   await page.keyboard.press("Control+Enter");
   await page.getByRole("link", { name: "The storm" }).click();

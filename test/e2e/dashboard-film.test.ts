@@ -197,7 +197,7 @@ test("a film → the next shot from the last frame; it plays; shots are moved, d
   await page.getByRole("link", { name: "The boat leaves" }).click();
   await runStep(page, "First frame");
   await runStep(page, "Last frame");
-  const next = page.getByRole("button", { name: "Next shot" });
+  const next = page.getByRole("button", { name: "New shot after this" });
   await next.press("Enter");
   const shot = page.getByRole("dialog", { name: "New shot" });
   await shot.getByLabel("Title").fill("Not wanted");
@@ -482,7 +482,7 @@ test("the answer to a new shot is lost, and the project is put into another film
   await page.goto(`/#/projects/${projectId}`);
   const form = page.getByRole("dialog", { name: "New shot" });
   const create = form.getByRole("button", { name: "Create shot" });
-  await page.getByRole("button", { name: "Next shot" }).click();
+  await page.getByRole("button", { name: "New shot after this" }).click();
   await form.getByLabel("Title").fill("Night");
   await form.getByLabel("Prompt").fill("Night");
   await create.click();
@@ -492,7 +492,7 @@ test("the answer to a new shot is lost, and the project is put into another film
 
   await keyframe.changeProject(projectId, { filmId: after.filmId });
   await page.locator(`a[href$="${after.filmId}"]`).waitFor();
-  await page.getByRole("button", { name: "Next shot" }).click();
+  await page.getByRole("button", { name: "New shot after this" }).click();
   await create.click();
   await page.getByRole("heading", { level: 1, name: "Night" }).waitFor();
   expect((await keyframe.films.read(after.filmId)).shots.map(({ title }) => title)).toEqual(["Day", "Night"]);

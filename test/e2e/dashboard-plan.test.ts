@@ -22,28 +22,38 @@ async function filmOfThree() {
 
 test("how a shot is made is set in one browser → another one shows it, and a start by anybody uses it", async () => {
   const { session, keyframe, second } = await filmOfThree();
-  const { page } = await visit({ session });
+  const { page, watch } = await visit({ session });
+  watch.allow(/status of 412/); // of two changes at once, one is made again
   await page.goto(`/#/projects/${second}`);
   const video = stepCard(page, "Video");
   await video.getByRole("button", { name: "Settings" }).click();
   await video.getByLabel("Continue the previous shot").check();
   await video.getByLabel("Prompt for this step").fill("The boat on the open sea");
   await video.getByText("Generate the previous shot's video first.").waitFor();
+  expect(await stepCard(page, "First frame").count()).toBe(0); // it would be paid for and not used
   await expectGoodLooks(page);
   await until("the plan is saved", async () => {
     const { plan } = await keyframe.readProject(second);
     return plan.video?.continuesPreviousShot === true && plan.video.prompt === "The boat on the open sea";
   });
-  const { page: other } = await visit({ session });
+  const { page: other, watch: watchOther } = await visit({ session });
+  watchOther.allow(/status of 412/);
   await other.goto(`/#/projects/${second}`);
   const there = stepCard(other, "Video");
   await there.getByRole("button", { name: "Settings, custom prompt" }).click();
   expect(await there.getByLabel("Continue the previous shot").isChecked()).toBe(true);
-  await there.getByLabel("Continue the previous shot").uncheck();
-  await until(
-    "the other browser's change",
-    async () => !(await video.getByLabel("Continue the previous shot").isChecked()),
-  );
+  await Promise.all([
+    there.getByLabel("Continue the previous shot").uncheck(),
+    video.getByLabel("Prompt for this step").fill("Nothing but sea"),
+  ]);
+  await until("both changes", async () => {
+    const { video: saved = {} } = (await keyframe.readProject(second)).plan;
+    return saved.prompt === "Nothing but sea" && !saved.continuesPreviousShot;
+  });
+  await until("each shows the other's", async () => {
+    const prompt = await there.getByLabel("Prompt for this step").inputValue();
+    return prompt === "Nothing but sea" && !(await video.getByLabel("Continue the previous shot").isChecked());
+  });
 });
 
 test("three shots, each continues the one before → one press makes the film for the price that it says", async () => {
@@ -52,9 +62,14 @@ test("three shots, each continues the one before → one press makes the film fo
   for (const projectId of [second, third]) await keyframe.changeProject(projectId, { plan });
   const { page } = await visit({ session });
   await page.goto(`/#/films/${filmId}`);
+  await page.getByText(/^No video yet · starts where shot 2 ends · .+ · 5 s$/).waitFor();
   await page.getByRole("button", { name: "Generate what is missing" }).click();
   const form = page.getByRole("dialog", { name: "Generate what is missing" });
   await form.getByText("It starts where shot 2 ends, once that is made.").waitFor();
+  await form.getByLabel("2. Open sea").uncheck();
+  await form.getByText("It continues shot 2, which is not made.").waitFor();
+  await form.getByRole("button", { name: "Generate 1 video" }).waitFor();
+  await form.getByLabel("2. Open sea").check();
   await expectGoodLooks(page);
   const { atMostMicros } = await keyframe.films.estimate(filmId, "video");
   await form.getByRole("button", { name: "Generate 3 videos" }).click();

@@ -47,7 +47,7 @@ test("a film generates what is missing → its price and what the budget lacks; 
   const user = await signUp();
   const filmId = await user.createFilm();
   const addShot = (title: string, textPrompt = "A pier") => user.createProject({ title, textPrompt, filmId });
-  const { predictionId } = await startStuck(sql, user, "first-frame", await addShot("One"));
+  await startStuck(sql, user, "first-frame", await addShot("One"));
   const { data } = await user.supabase.auth.getSession();
   const { page } = await visit({ session: data.session });
   await page.goto(`/#/films/${filmId}`);
@@ -65,7 +65,10 @@ test("a film generates what is missing → its price and what the budget lacks; 
   await sql`insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${user.id}, 217000)`;
   await missing.click();
   const window = page.getByRole("dialog", { name: "Generate what is missing" });
-  await window.getByText("About $0.20").waitFor(); // without the one that is being made, whose $0.07 are reserved
+  // Without the first frame that is being made, but with its video.
+  await window
+    .getByText(/^About \$0\.20\. The videos follow with a second press, .+: about \$(.+)\. Together about \$.+\.$/)
+    .waitFor();
   const problem = "3 first frames can cost $0.20, and your budget has $0.15 left. Choose fewer shots, a cheaper model,";
   await window.getByText(problem).waitFor();
   await expectGoodLooks(page);
@@ -85,9 +88,15 @@ test("a film generates what is missing → its price and what the budget lacks; 
   await page.getByRole("img", { name: "First frame of Two" }).waitFor();
   await steps("Three").getByText("First frame: Failed").waitFor();
   await steps("Three").getByText("The sea was too rough.").waitFor();
-  await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;
-  await steps("One").getByText("Ended.").waitFor();
-  await page.getByText("Under way").waitFor({ state: "detached" });
+  await expectGoodLooks(page);
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  const canceling = page.getByRole("dialog", { name: "Cancel what is under way?" });
+  await canceling
+    .getByText(/^If you cancel, the provider may still charge for what has begun, up to \$0\.07\.$/)
+    .waitFor();
+  await expectGoodLooks(page);
+  await canceling.getByRole("button", { name: "Cancel 1 first frame" }).click();
+  await page.getByText("Generating:").waitFor({ state: "detached" });
 
   await sql`delete from keyframe_private.owner_budgets where owner_id = ${user.id}`;
   await changeProject(user, three, { textPrompt: "A pier" });

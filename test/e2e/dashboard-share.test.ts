@@ -63,7 +63,7 @@ test("the next shot from the real last frame of a video of a text → its video 
   await runStep(page, "Video");
   const { takes } = await keyframe.readProject(projectId);
   const { width, height } = mustSucceed(takes.video ?? expect.fail("There is no take.")).output;
-  await page.getByRole("button", { name: "Next shot" }).click();
+  await page.getByRole("button", { name: "New shot after this" }).click();
   const form = page.getByRole("dialog", { name: "New shot" });
   await form.getByLabel("Title").fill("Open sea");
   await form.getByLabel("Prompt").fill("The boat on the open sea");
@@ -79,7 +79,7 @@ test("the next shot from the real last frame of a video of a text → its video 
       `${width},${height}`,
     ),
   );
-  expect(await page.getByText("From the shot before").count()).toBe(0);
+  expect(await page.getByText("From the previous shot").count()).toBe(0);
 
   await page.getByRole("link", { name: "The pier", exact: true }).click();
   await page.getByRole("button", { name: "Generate what is missing" }).click();

@@ -24,8 +24,8 @@ const shown = (page: Page) => page.getByRole("list", { name: "Shots" }).getByRol
 async function deleteShot(page: Page, title: string): Promise<void> {
   await page.getByRole("button", { name: `Actions for ${title}` }).press("Enter");
   await page.getByRole("menuitem", { name: "Delete" }).press("Enter");
-  await page.getByRole("dialog", { name: "Delete project?" }).getByText("You can undo it for ten seconds.").waitFor();
-  await page.getByRole("button", { name: "Delete project" }).press("Enter");
+  await page.getByRole("dialog", { name: "Delete shot?" }).getByText("You can undo it for ten seconds.").waitFor();
+  await page.getByRole("button", { name: "Delete shot" }).press("Enter");
   await page.getByRole("alert").getByText(`“${title}” is deleted.`).waitFor();
 }
 
@@ -103,7 +103,7 @@ test("a shot is deleted → undone, it is where it was; the page is left, it is 
   await until("it is back", async () => (await shown(page)).join() === "Night,Day");
 });
 
-test("a shot is duplicated → its texts, ratio, image and settings, behind it; no takes", async () => {
+test("a shot or its film is duplicated → texts, ratio, image, cast and settings, a shot behind the first one; no takes", async () => {
   const { session, filmId, ids, saved, keyframe } = await filmOf("Day", "Night");
   const [projectId = ""] = ids;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile("a").buffer);
@@ -128,4 +128,16 @@ test("a shot is duplicated → its texts, ratio, image and settings, behind it; 
   await page.getByRole("menuitem", { name: "Duplicate" }).click();
   await page.getByText("“Night (copy)” was created.").waitFor();
   await page.getByRole("link", { name: "Night (copy)" }).waitFor();
+
+  await page.getByRole("button", { name: "Actions for the film" }).click();
+  await page.getByRole("menuitem", { name: "Duplicate" }).click();
+  await page.getByRole("heading", { level: 1, name: "The pier (copy)" }).waitFor();
+  await until("all are there", async () => (await shown(page)).join() === "Day,Day (copy),Night,Night (copy)");
+  const [copy] = (await keyframe.films.list()).films;
+  const [first, ...others] = (await keyframe.films.read(copy?.filmId ?? "")).shots;
+  expect(first).toMatchObject({
+    ...{ textPrompt: "Day", aspectRatio: "9:16", referenceImagePath, elementIds: [], takes: { "first-frame": null } },
+    plan: { "first-frame": { resolution: "2K" } },
+  });
+  expect(others).toHaveLength(3);
 });

@@ -175,14 +175,14 @@ test("a frame fails again and a video is canceled → both earlier takes stay, s
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const card = stepCard(page, "First frame");
-  await card.getByText("Ready, but the latest take failed").waitFor();
+  await card.getByText("Ready, but the latest attempt failed").waitFor();
   await card.getByText("Earlier picture").waitFor();
   await untilShows(card.getByRole("img").first(), frame);
   await card.getByRole("alert").getByText("Try again.", { exact: true }).waitFor();
   const video = stepCard(page, "Video");
   await video.getByText("Next: Starting").waitFor();
   await video.getByRole("button", { name: "Cancel" }).click();
-  await video.getByText("Ready, but the latest take was canceled").waitFor();
+  await video.getByText("Ready, but the latest attempt was canceled").waitFor();
   await video.getByText("Earlier video").waitFor();
   await untilShows(video.getByRole("img", { name: "First frame of this video" }), frame);
   await video.getByText("Shown video made from").waitFor();
@@ -190,8 +190,8 @@ test("a frame fails again and a video is canceled → both earlier takes stay, s
 
   await page.getByRole("link", { name: "Projects", exact: true }).first().click();
   const listed = page.getByRole("article").filter({ hasText: "Harbour" });
-  await listed.getByText("First frame: Ready, but the latest take failed").waitFor();
-  await listed.getByText("Video: Ready, but the latest take was canceled").waitFor();
+  await listed.getByText("First frame: Ready, but the latest attempt failed").waitFor();
+  await listed.getByText("Video: Ready, but the latest attempt was canceled").waitFor();
   await untilShows(listed.locator("img"), frame);
 });
 
@@ -275,16 +275,20 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   const frames = await takesOf("first frame");
   await more(frames, "Delete");
   const dialog = page.getByRole("dialog", { name: "Delete take?" });
-  await dialog.getByText("It and its file will be deleted. This cannot be undone. Videos made from it stay.").waitFor();
+  const undo = "You can undo it for ten seconds.";
+  await dialog.getByText(`It and its file will be deleted. ${undo} Videos made from it stay.`).waitFor();
   await dialog.getByRole("button", { name: "Delete take" }).click();
-  await dialog.getByText("A generation that uses this frame is still running.").waitFor();
+  await frames.getByText("No takes.").waitFor();
   await expectGoodLooks(page);
-  await page.keyboard.press("Escape");
-  await dialog.waitFor({ state: "detached" });
-  await frames.getByRole("button", { name: "More actions" }).first().waitFor(); // Escape closes one window
+  await page.keyboard.press("Control+z");
+  await more(frames, "Delete");
+  await dialog.getByRole("button", { name: "Delete take" }).click();
+  await frames.getByText("No takes.").waitFor();
+  await page.getByText("A generation that uses this frame is still running.").waitFor({ timeout: 20_000 });
+  await frames.getByRole("button", { name: "More actions" }).first().waitFor();
   await page.keyboard.press("Escape");
   await card.getByRole("button", { name: "Cancel" }).click();
-  await card.getByText("Ready, but the latest take was canceled").waitFor();
+  await card.getByText("Ready, but the latest attempt was canceled").waitFor();
   await (await takesOf("first frame")).getByRole("button", { name: "Enlarge" }).click();
   const large = page.getByRole("dialog", { name: /^(First frame|Take)$/ });
   await more(large, "Delete");
@@ -297,9 +301,16 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await page.keyboard.press("Escape");
   await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
   await card.getByText("First frame of this video was deleted").waitFor();
-  await card.getByText("Outdated. Its first frame was deleted.").waitFor();
-  const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame", hidden: "true" });
+  const { predictions } = await until(
+    "it is deleted after ten seconds",
+    async () => {
+      const list = await person.keyframe.listPredictions(projectId, { step: "first-frame", hidden: "true" });
+      return list.predictions.length === 0 ? list : undefined;
+    },
+    20_000,
+  );
   expect([predictions, newer.input.firstFramePredictionId]).toEqual([[], frame.predictionId]);
+  await card.getByText("Outdated. Its first frame was deleted.").waitFor();
 });
 
 test("a video of an uploaded image and of another project's frame → both show; its inputs are used again, alike", async () => {

@@ -1,4 +1,4 @@
 import { Notifications } from "@mantine/notifications";
 import "@mantine/notifications/styles.css";
 
-export const Component = () => <Notifications position="bottom-right" />;
+export const Component = () => <Notifications position="top-center" />;

@@ -1,47 +1,29 @@
-import { ActionIcon, Anchor, Card, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
+import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type ComponentProps, type CSSProperties, Fragment, useState } from "react";
-import { Link, useNavigate, useParams } from "react-router";
+import { useState } from "react";
+import { useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
-import type { FilmWithShots, Shot, ShotPrediction } from "../../../client/index.ts";
+import type { FilmWithShots, ShotPrediction } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
-import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { isGone } from "../ui/errors.ts";
-import { Frame, Outdated, Thumb } from "../steps/Sources.tsx";
-import { StepMark } from "../steps/status.tsx";
 import { countWords, PLAYING_ORDER } from "../steps/status-words.ts";
-import { frameOf, isUpload } from "../steps/step-options.ts";
-import { isRunning, runningOf, useReadAgainAtEnds } from "../queries/project-queries.ts";
-import { usePrediction } from "../queries/use-predictions.ts";
+import { runningOf, useCancel, useReadAgainAtEnds } from "../queries/project-queries.ts";
 import { useStoreEnds } from "../queries/reference-image.ts";
-import screen from "../steps/screen.module.css";
-import link from "../ui/cover-link.module.css";
-import {
-  IconArrowDown,
-  IconArrowRight,
-  IconArrowUp,
-  IconDownload,
-  IconGripVertical,
-  IconMovie,
-  IconPencil,
-  IconPlayerPlay,
-  IconPlus,
-  IconSend,
-  IconTrash,
-} from "../ui/icons.tsx";
+import { IconDownload, IconMovie } from "../ui/icons.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
+import { FormWindow } from "../ui/windows.tsx";
 import { AddProject } from "./AddProject.tsx";
 import classes from "./film.module.css";
 import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
+import { FilmMenu } from "./FilmMenu.tsx";
 import { GenerateMissing } from "./GenerateMissing.tsx";
 import { FilmPlayer, useFilmPlayer } from "./FilmPlayer.tsx";
-import { ShareFilm } from "./ShareFilm.tsx";
-import { pauseWhileRunning, useChangeFilm, useDeleteFilm, useFilm } from "../queries/film-queries.ts";
+import { ShotRow } from "./ShotRow.tsx";
+import { continuesPrevious, pauseWhileRunning, useChangeFilm, useFilm } from "../queries/film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
-import { BusyButton, NewButton } from "../ui/buttons.tsx";
-import { costSentence } from "../steps/cost-words.ts";
+import { BusyButton, NewButton, SmallButton } from "../ui/buttons.tsx";
+import { cancelWords } from "../steps/cost-words.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 
 export function Component() {
@@ -65,6 +47,8 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const [isAdding, adding] = useDisclosure(false);
   const [isDownloading, downloading] = useDisclosure(false);
   const [isGenerating, generating] = useDisclosure(false);
+  const [isCanceling, canceling] = useDisclosure(false);
+  const cancel = useCancel();
   const [moved, setMoved] = useState("");
   const change = useChangeFilm(film);
   /** Moves the shot at `from` to the place of its neighbour. */
@@ -81,8 +65,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   const awaited = new Set(shots.map(({ predictions }) => predictions.video?.waitsFor));
   const ends = useStoreEnds(
     shots.filter(
-      ({ takes: { video } }, at) =>
-        shots[at + 1]?.plan.video?.continuesPreviousShot === true || (video && awaited.has(video.predictionId)),
+      ({ takes: { video } }, at) => continuesPrevious(shots, at + 1) || (video && awaited.has(video.predictionId)),
     ),
   );
   const isOutdated = shots.some(({ takes }) => Object.values(takes).some((take) => take?.outdated));
@@ -126,7 +109,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
         }
       />
       <ErrorNotice title="Could not change the order" error={change.error} />
-      <ErrorNotice title="Could not read the last picture of a video" error={ends} />
+      <ErrorNotice title="Could not read the end image of a video" error={ends} />
       {shots.length === 0 && (
         <EmptyState
           Icon={IconMovie}
@@ -170,6 +153,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
               <Text size="sm" role="status">
                 {running.length > 0 && `Generating: ${runningWords(running)}.`}
               </Text>
+              {running.length > 0 && <SmallButton onClick={canceling.open}>Cancel</SmallButton>}
             </Group>
           )}
         </div>
@@ -186,6 +170,19 @@ function FilmView({ film }: { film: FilmWithShots }) {
       <AddProject film={film} isOpen={isAdding} onClose={adding.close} />
       <DownloadFilm film={film} isOpen={isDownloading} onClose={downloading.close} />
       <GenerateMissing film={film} isOpen={isGenerating} onClose={generating.close} />
+      <FormWindow
+        title="Cancel what is under way?"
+        submit={`Cancel ${runningWords(running)}`}
+        cancel="Keep them"
+        failed="Could not cancel"
+        isHarmful
+        isOpen={isCanceling && running.length > 0}
+        onClose={canceling.close}
+        saving={cancel}
+        onSubmit={() => cancel.mutate(running, { onSuccess: canceling.close })}
+      >
+        <Text size="sm">{cancelWords(running)}</Text>
+      </FormWindow>
     </>
   );
 }
@@ -196,151 +193,3 @@ const runningWords = (running: ShotPrediction[]): string =>
     const { length } = running.filter((one) => one.step === step);
     return length === 0 ? [] : countWords(step, length);
   }).join(", ");
-
-type ShotRowProps = {
-  shot: Shot;
-  before: Shot | undefined;
-  at: number;
-  count: number;
-  onMove: (from: number, to: number) => void;
-  onPlay: (projectId: string) => void;
-  handle: ComponentProps<"span">;
-  style: CSSProperties;
-};
-
-/** The frame or image on which the video of a shot would begin. */
-function beginningOf({ plan: { video = {} }, takes }: Shot, before: Shot | undefined): string | null {
-  if (video.continuesPreviousShot && before) return before.takes.video?.endImagePath ?? null;
-  if (video.firstFrameImagePath != null) return video.firstFrameImagePath;
-  if (video.firstFramePredictionId !== undefined) return video.firstFramePredictionId;
-  return takes["first-frame"]?.predictionId ?? null;
-}
-
-function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: ShotRowProps) {
-  const { projectId, title, predictions, takes } = shot;
-  const { video } = takes;
-  const known = { projectId, takes, ...(before && { predictions: before.takes }) };
-  // Of a video, those that it was made from; of a shot without one, those that it would be made from.
-  const first = video === null ? beginningOf(shot, before) : frameOf(video.input, "firstFrame");
-  const last = endOf(shot);
-  const start = usePrediction(known, video === null || first == null || isUpload(first) ? null : first);
-  const isChained = start != null && start.projectId !== projectId;
-  const listed = PLAYING_ORDER.filter((step) => predictions[step]?.error || isRunning(predictions[step]));
-  // Not disabled: a button would lose the keyboard focus.
-  const mover = (Mark: typeof IconArrowUp, where: string, to: number) => (
-    <ActionIcon
-      variant="default"
-      data-disabled={to < 0 || to >= count}
-      aria-disabled={to < 0 || to >= count}
-      aria-label={`Move ${title} ${where}`}
-      onClick={() => onMove(at, to)}
-    >
-      <Mark size={16} />
-    </ActionIcon>
-  );
-  return (
-    <Card component="li" withBorder padding="sm" style={{ overflow: "visible", ...style }}>
-      <Group justify="space-between" wrap="nowrap" mb="xs">
-        <Text lineClamp={1}>
-          {at + 1}.{" "}
-          <Anchor component={Link} to={`/projects/${projectId}`}>
-            {title}
-          </Anchor>
-        </Text>
-        <Group gap={4} wrap="nowrap">
-          <span title="Drag to move" {...handle}>
-            <IconGripVertical size={18} style={{ display: "block" }} />
-          </span>
-          {mover(IconArrowUp, "up", at - 1)}
-          {mover(IconArrowDown, "down", at + 1)}
-          <ProjectMenu project={shot} onDeleted={() => document.querySelector("main")?.focus()} />
-        </Group>
-      </Group>
-      <Group gap={8} pos="relative" className={screen.large}>
-        {first != null && <Frame key={first} project={known} frame={first} alt={`First frame of ${title}`} />}
-        {first == null && video !== null && <Thumb prediction={video} alt={`Video of ${title}`} />}
-        {last !== null && (
-          <>
-            <IconArrowRight size={16} />
-            <Frame key={last} project={known} frame={last} alt={`Last frame of ${title}`} />
-          </>
-        )}
-        {video?.output ? (
-          <UnstyledButton className={link.cover} aria-label={`Play from ${title}`} onClick={() => onPlay(projectId)}>
-            <IconPlayerPlay size={18} style={{ display: "block" }} />
-          </UnstyledButton>
-        ) : (
-          !listed.includes("video") && (
-            <Text size="sm" c="dimmed">
-              No video yet
-            </Text>
-          )
-        )}
-      </Group>
-      {listed.length > 0 && (
-        <Stack component="ul" gap={4} mt={6} className="plain-list" aria-label={`Steps of ${title}`}>
-          {listed.map((step) => (
-            <Fragment key={step}>
-              <StepMark step={step} latest={predictions[step]} take={takes[step]} />
-              {predictions[step]?.error && (
-                <Text component="li" size="xs" lineClamp={3} title={predictions[step].error.message}>
-                  {predictions[step].error.message} {costSentence(predictions[step])}
-                </Text>
-              )}
-            </Fragment>
-          ))}
-        </Stack>
-      )}
-      {video !== null && <Outdated project={known} prediction={video} />}
-      {isChained && before !== undefined && endOf(before) !== first && (
-        <Text size="sm" mt={6}>
-          It does not start where shot {at} ends. Generate its video again to join them.
-        </Text>
-      )}
-    </Card>
-  );
-}
-
-/** The frame that the video of a shot ends on, or would end on: a path or an id. */
-const endOf = ({ takes: { video, "last-frame": last } }: Shot): string | null =>
-  video === null ? (last?.predictionId ?? null) : frameOf(video.input, "lastFrame");
-
-function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => void }) {
-  const navigate = useNavigate();
-  const change = useChangeFilm(film);
-  const removal = useDeleteFilm(film, () => void navigate("/films"));
-  return (
-    <ActionsMenu
-      variant="default"
-      size="lg"
-      aria-label="Actions for the film"
-      actions={[
-        { label: "Add a project", Icon: IconPlus, run: onAdd },
-        { label: "Share", Icon: IconSend, window: (opened) => <ShareFilm {...opened} film={film} /> },
-        {
-          label: "Rename",
-          Icon: IconPencil,
-          window: (opened) => (
-            <TitleWindow
-              {...opened}
-              noun="film"
-              initial={film.title}
-              saving={change}
-              onSubmit={(title) => change.mutate({ title }, { onSuccess: opened.onClose })}
-            />
-          ),
-        },
-        {
-          label: "Delete",
-          Icon: IconTrash,
-          isDelete: true,
-          window: (opened) => (
-            <DeleteWindow {...opened} noun="film" removal={removal} onDelete={() => removal.mutate()}>
-              “{film.title}” will be deleted. Its shots stay, as projects without a film.
-            </DeleteWindow>
-          ),
-        },
-      ]}
-    />
-  );
-}

@@ -1,74 +1,93 @@
 import { Checkbox, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { FilmWithShots, KeyframeClient, Prediction, Shot, Step } from "../../../client/index.ts";
+import type { FilmEstimate, FilmWithShots, KeyframeClient, Prediction, Step } from "../../../client/index.ts";
 import { useKeyframe, useOnce } from "../services.ts";
-import { isRunning } from "../queries/project-queries.ts";
+import { continuesPrevious } from "../queries/film-queries.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../steps/status-words.ts";
 import { exceedsBalance, ofPart, overBudgetWords } from "../steps/cost-words.ts";
 import { dollars } from "../ui/money.ts";
 import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 
-/** Whether the plan of a shot lets its video begin elsewhere. */
-const beginsElsewhere = ({ plan: { video = {} } }: Shot, at: number) =>
-  (video.continuesPreviousShot === true && at > 0) ||
-  "firstFramePredictionId" in video ||
-  "firstFrameImagePath" in video;
-
 /** Null: one is not known. */
 const sumOf = (micros: (number | null)[]) =>
   micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
 
-/** Starts a step for the shots that lack it, each as it is planned. */
-export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
-  const { filmId, shots, updatedAt } = film;
+const priceWords = (micros: number | null) => (micros === null ? "price unknown" : `about ${dollars(micros)}`);
+
+/** What a step of the film would cost, outdated takes included, and which shots cannot start. */
+function useFilmEstimate({ filmId, updatedAt, shots }: FilmWithShots, step: Step, outdated: boolean, enabled: boolean) {
   const keyframe = useKeyframe();
-  // Outdated ones too: a video that is made from one would be called current.
-  const lacksFrame = shots.some((shot, at) => {
-    const { takes, predictions } = shot;
-    const isMissing = !takes["first-frame"] && !takes.video && !isRunning(predictions["first-frame"]);
-    return (isMissing || takes["first-frame"]?.outdated) && !beginsElsewhere(shot, at);
-  });
-  const [chosen, setChosen] = useState<Step | null>(null);
-  const step = chosen ?? (lacksFrame ? "first-frame" : "video");
-  const isOutdated = shots.some(({ takes }) => takes[step]?.outdated);
-  const [withOutdated, setWithOutdated] = useState(true);
-  const outdated = isOutdated && withOutdated;
-  /** Shots whose box was changed. */
-  const [changed, setChanged] = useState<string[]>([]);
-  const { data, error } = useQuery({
+  return useQuery({
     queryKey: ["film estimate", filmId, step, updatedAt, outdated, ...shots.map((shot) => shot.updatedAt)],
     queryFn: ({ signal }) => keyframe.films.estimate(filmId, step, { outdated }, { signal }),
-    enabled: isOpen,
+    enabled,
     retry: false,
   });
-  const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
-  const ofFilm = data?.shots.filter(({ projectId }) => film.projectIds.includes(projectId)); // none that is about to be deleted
-  const listed = ofFilm?.map((one) => {
-    const at = film.projectIds.indexOf(one.projectId);
-    const continues = step === "video" && at > 0 && shots[at]?.plan.video?.continuesPreviousShot === true;
-    const take = shots[at]?.takes[step] ?? null;
-    const isOff = step === "first-frame" && shots[at]?.takes.video != null && !take?.outdated;
-    const isOn = one.error === null && isOff === changed.includes(one.projectId);
-    const isEarly = one.error?.code === "frame_not_ready" && !continues;
-    const refusal = isEarly ? "It has no first frame yet." : one.error?.message;
+}
+
+type Listed = FilmEstimate["shots"][number] & { isOn: boolean; isOff: boolean; note: string; label: string };
+
+/** The shots that lack a step, with their boxes. A shot that continues one whose box is not checked cannot be made. */
+function listShots(
+  { projectIds, shots }: FilmWithShots,
+  step: Step,
+  missing: FilmEstimate["shots"],
+  unticked: string[],
+) {
+  const listed: Listed[] = [];
+  for (const one of missing) {
+    const at = projectIds.indexOf(one.projectId);
+    const shot = shots[at];
+    if (shot === undefined) continue; // it is about to be deleted
+    const take = shot.takes[step];
+    const continues = step === "video" && continuesPrevious(shots, at);
+    const previous = listed.find(({ projectId }) => continues && projectId === projectIds[at - 1]);
+    const isLost = previous?.isOn === false && (!shots[at - 1]?.takes.video || take?.outdated === false);
+    const isOff = one.error !== null || isLost;
     const again =
       take === null ? "" : take.outdated ? "Its take is outdated. " : `It is made again because shot ${at} is. `;
-    const isAwaited = ofFilm.some(({ projectId }) => projectId === film.projectIds[at - 1]);
-    const beginning = continues ? `It starts where shot ${at} ends${isAwaited ? ", once that is made" : ""}.` : "";
-    const note = refusal ?? (isOff ? "It has a video." : `${again}${beginning}`.trim() || null);
-    return { ...one, isOn, note, label: `${at + 1}. ${shots[at]?.title ?? ""}` };
-  });
+    const refusal =
+      one.error?.code === "frame_not_ready" && !continues ? "It has no first frame yet." : one.error?.message;
+    const lost = isLost ? `It continues shot ${at}, which is not made.` : undefined;
+    const beginning = continues ? `It starts where shot ${at} ends${previous ? ", once that is made" : ""}.` : "";
+    listed.push({
+      ...one,
+      isOn: !isOff && !unticked.includes(one.projectId),
+      isOff,
+      note: refusal ?? lost ?? `${again}${beginning}`.trim(),
+      label: `${at + 1}. ${shot.title}`,
+    });
+  }
+  return listed;
+}
+
+/** Starts a step for the shots that lack it, each as it is planned. People see the first frames before they pay for the videos. */
+export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
+  const { filmId, shots } = film;
+  const [chosen, setChosen] = useState<Step | null>(null);
+  const [outdated, setOutdated] = useState(true);
+  const [unticked, setUnticked] = useState<string[]>([]);
+  const frames = useFilmEstimate(film, "first-frame", outdated, isOpen);
+  const videos = useFilmEstimate(film, "video", outdated, isOpen);
+  const step = chosen ?? (frames.data?.shots.length === 0 ? "video" : "first-frame");
+  const { data, error } = useFilmEstimate(film, step, outdated, isOpen);
+  const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
+  const listed = data && listShots(film, step, data.shots, unticked);
   const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
   const sum = sumOf(wanted.map(({ estimateMicros }) => estimateMicros));
   const most = sumOf(wanted.map(({ atMostMicros }) => atMostMicros));
+  const later = videos.data?.shots.filter(
+    ({ error: refused }) => refused === null || refused.code === "frame_not_ready",
+  );
+  const ofVideos = sumOf((step === "first-frame" && later?.map(({ estimateMicros }) => estimateMicros)) || []);
   const limits = data && ofPart(data, most);
   const start = { what: countWords(step, wanted.length), fewer: wanted.length > 1 ? "fewer shots" : undefined };
   const overBudget = limits && wanted.length > 0 ? overBudgetWords(limits, start) : null;
   const close = () => {
     setChosen(null);
-    setChanged([]);
+    setUnticked([]);
     onClose();
   };
   return (
@@ -101,11 +120,11 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         data={PLAYING_ORDER.map((value) => ({ value, label: STEP_NAME[value] }))}
       />
       <Text size="sm">Uses each shot's settings, prompt and cast.</Text>
-      {isOutdated && (
+      {shots.some(({ takes }) => takes[step]?.outdated) && (
         <Checkbox
           label="Also regenerate what is outdated"
-          checked={withOutdated}
-          onChange={({ currentTarget }) => setWithOutdated(currentTarget.checked)}
+          checked={outdated}
+          onChange={({ currentTarget }) => setOutdated(currentTarget.checked)}
         />
       )}
       <ErrorNotice title="Could not load what is missing" error={error} />
@@ -113,22 +132,26 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
         <Text size="sm">Each shot has a {STEP_NAME[step].toLowerCase()}, needs none, or it is being made.</Text>
       )}
       <Stack gap="xs" mah="40vh" style={{ overflowY: "auto" }}>
-        {listed?.map(({ projectId, isOn, note, label, error: refused }) => (
+        {listed?.map(({ projectId, isOn, isOff, note, label }) => (
           <Checkbox
             key={projectId}
             label={label}
-            description={note}
+            description={note || null}
             checked={isOn}
-            disabled={refused !== null}
+            disabled={isOff}
             onChange={() =>
-              setChanged((some) =>
-                some.includes(projectId) ? some.filter((id) => id !== projectId) : [...some, projectId],
-              )
+              setUnticked((some) => (isOn ? [...some, projectId] : some.filter((id) => id !== projectId)))
             }
           />
         ))}
       </Stack>
-      {wanted.length > 0 && <Text size="sm">{sum === null ? "Price unknown" : `About ${dollars(sum)}`}</Text>}
+      {wanted.length > 0 && (
+        <Text size="sm">
+          {sum === null ? "Price unknown" : `About ${dollars(sum)}`}
+          {ofVideos !== 0 &&
+            `. The videos follow with a second press, when you have seen the frames: ${priceWords(ofVideos)}. Together ${priceWords(sumOf([sum, ofVideos]))}.`}
+        </Text>
+      )}
       {limits && overBudget !== null && (
         <Text size="sm">
           {overBudget} {exceedsBalance(limits) && <CreditLink />}
@@ -137,7 +160,6 @@ export function GenerateMissing({ film, isOpen, onClose }: WindowProps & { film:
     </FormWindow>
   );
 }
-
 type Start = {
   filmId: string;
   step: Step;

@@ -37,15 +37,15 @@ export function NewProject({ isOpen, onClose, filmId, before, onCreated }: NewPr
   const cast = useCast({ filmId: (isOpen && filmId) || null, elementIds: null });
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
   const [isTried, setTried] = useState(false);
-  const video = before?.takes.video ?? null;
-  const hasEnd = video?.output != null && !isPicture(video.output.contentType);
+  const video = before?.takes.video?.output;
   const [chosen, setStart] = useState<string | null>(null);
-  const start = chosen ?? (hasEnd ? CONTINUES : OWN_FRAME);
   const lastFrame = before?.takes["last-frame"] ?? null;
+  const hasNoEnd = video ? isPicture(video.contentType) : lastFrame !== null; // that frame is there already
+  const start = chosen ?? (hasNoEnd ? OWN_FRAME : CONTINUES);
   const ownBeginning = lastFrame && { firstFramePredictionId: lastFrame.predictionId };
-  const beginning = start === CONTINUES ? "end" : ownBeginning;
+  const beginning = start === CONTINUES ? { continuesPreviousShot: true } : ownBeginning;
   const create = useOnce(
-    (keyframe, asked: Asked, once) => createShot(keyframe, asked, before, once),
+    (keyframe, asked: Asked, once) => createShot(keyframe, asked, once, before),
     (project) => {
       setTyped(() => NO_TEXTS);
       if (onCreated) {

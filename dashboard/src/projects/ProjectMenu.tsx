@@ -1,15 +1,14 @@
 import { Alert, NativeSelect } from "@mantine/core";
-import { useDidUpdate } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { hasEnded, type KeyframeClient, type Prediction, type Project, type Shot } from "../../../client/index.ts";
 import { useDeleteLater } from "../queries/delete-later.tsx";
 import { useFilmChoice } from "../queries/film-queries.ts";
-import { useKeyframe, useOnce } from "../services.ts";
+import { useKeyframe } from "../services.ts";
 import { IconCopy, IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "../ui/icons.tsx";
-import { notify, notifyError } from "../ui/notices.tsx";
+import { notify } from "../ui/notices.tsx";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
-import { createShot } from "./create-shot.ts";
+import { copyOf, copyTitle, createShot, useDuplicate } from "./create-shot.ts";
 import { useChangeProject, runningOf } from "../queries/project-queries.ts";
 import { unless } from "../ui/errors.ts";
 
@@ -23,7 +22,12 @@ type Props = {
 /** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, onDeleted, ...props }: Props) {
   const change = useChangeProject(project.projectId);
-  const duplicate = useDuplicate(project, props.onDuplicated ?? (({ title }) => notify(`“${title}” was created.`)));
+  const duplicate = useDuplicate<Parameters<typeof createShot>[1], Project>(
+    project.projectId,
+    project.title,
+    (keyframe, asked, once) => createShot(keyframe, asked, once, project),
+    props.onDuplicated ?? (({ title }) => notify(`“${title}” was created.`)),
+  );
   return (
     <ActionsMenu
       variant="subtle"
@@ -36,7 +40,7 @@ export function ProjectMenu({ project, onDeleted, ...props }: Props) {
           window: (opened) => (
             <TitleWindow
               {...opened}
-              noun="project"
+              noun={nounOf(project)}
               initial={project.title}
               saving={change}
               onSubmit={(title) => change.mutate({ change: { title } }, { onSuccess: opened.onClose })}
@@ -46,7 +50,7 @@ export function ProjectMenu({ project, onDeleted, ...props }: Props) {
         {
           label: "Duplicate",
           Icon: IconCopy,
-          run: () => !duplicate.isPending && duplicate.mutate(duplicateOf(project)),
+          run: () => duplicate({ ...copyOf(project), title: copyTitle(project.title) }),
         },
         {
           label: "Move or remove from film",
@@ -64,26 +68,7 @@ export function ProjectMenu({ project, onDeleted, ...props }: Props) {
   );
 }
 
-/** A title has at most 200 characters. */
-const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")} (copy)`;
-
-const duplicateOf = ({ title, textPrompt, description, aspectRatio, filmId, elementIds, plan }: Project) => ({
-  ...{ title: copyTitle(title), textPrompt, description, aspectRatio, elementIds, plan },
-  ...(filmId !== null && { filmId }),
-});
-
-/** Copies a project with its settings; in a film, after it. Its takes are not copied. */
-function useDuplicate(project: Project, onDone: (copy: Project) => void) {
-  const duplicate = useOnce(
-    (keyframe, asked: ReturnType<typeof duplicateOf>, once) => createShot(keyframe, asked, project, once),
-    onDone,
-    ["duplicate", project.projectId],
-  );
-  useDidUpdate(() => {
-    if (duplicate.error !== null) notifyError(`Could not duplicate “${project.title}”`, duplicate.error);
-  }, [duplicate.error]);
-  return duplicate;
-}
+const nounOf = ({ filmId }: Project) => (filmId === null ? "project" : "shot");
 
 /** Moves a project into a film, as its last shot, or removes it. */
 function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: WindowProps & { project: Project }) {
@@ -142,11 +127,11 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
   const isRunning = remove.data === false || runningOf(project).length > 0;
   return (
     <DeleteWindow
-      noun="project"
+      noun={nounOf(project)}
       isOpen={isOpen}
       onClose={onClose}
       removal={remove}
-      submit={isRunning ? "Cancel and delete" : "Delete project"}
+      submit={isRunning ? "Cancel and delete" : undefined}
       onDelete={() => remove.mutate(isRunning)}
     >
       “{title}” and all its takes will be deleted. You can undo it for ten seconds.

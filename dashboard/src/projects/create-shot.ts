@@ -1,20 +1,45 @@
+import { useDidUpdate } from "@mantine/hooks";
 import type { KeyframeClient, Project } from "../../../client/index.ts";
+import { useOnce } from "../services.ts";
+import { notifyError } from "../ui/notices.tsx";
 import { unless } from "../ui/errors.ts";
 
 type Fields = Parameters<KeyframeClient["createProject"]>[0];
 type Options = Parameters<KeyframeClient["createProject"]>[1];
 
-/** Creates a project with a reference image, in a film after a shot. */
+/** A title has at most 200 characters. */
+export const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")} (copy)`;
+
+/** The fields of a copy of a project. Its takes are not copied. */
+export const copyOf = ({ title, textPrompt, description, aspectRatio, filmId, elementIds, plan }: Project) => ({
+  ...{ title, textPrompt, description, aspectRatio, elementIds, plan },
+  ...(filmId !== null && { filmId }),
+});
+
+/** Makes a copy, once for each press. A toast says why it failed. */
+export function useDuplicate<Asked, Copy>(
+  id: string,
+  title: string,
+  ...[make, onDone]: Parameters<typeof useOnce<Asked, Copy>>
+) {
+  const { error, isPending, mutate } = useOnce(make, onDone, ["duplicate", id]);
+  useDidUpdate(() => {
+    if (error !== null) notifyError(`Could not duplicate “${title}”`, error);
+  }, [error]);
+  return (asked: Asked) => !isPending && mutate(asked);
+}
+
+/** Creates a project with the reference image of another one. In a film, it follows that one, or is the last shot. */
 export async function createShot(
   keyframe: KeyframeClient,
   fields: Fields,
-  before: Pick<Project, "projectId" | "referenceImagePath"> | undefined,
   once: Options,
+  other: Partial<Pick<Project, "projectId" | "referenceImagePath">> = {},
 ): Promise<Project> {
   const project = await keyframe.createProject(fields, once);
-  const { referenceImagePath = null } = before ?? {};
-  if (referenceImagePath !== null) await keyframe.changeProject(project.projectId, { referenceImagePath });
-  if (fields.filmId && before) await moveBehind(keyframe, fields.filmId, project.projectId, before.projectId);
+  const { projectId: behind, referenceImagePath } = other;
+  if (referenceImagePath) await keyframe.changeProject(project.projectId, { referenceImagePath });
+  if (fields.filmId && behind) await moveBehind(keyframe, fields.filmId, project.projectId, behind);
   return project;
 }
 

@@ -91,7 +91,13 @@ export function useDeleteLater() {
       message: (
         <Group justify="space-between" wrap="nowrap">
           <span style={{ overflowWrap: "anywhere" }}>“{title}” is deleted.</span>
-          <SmallButton onClick={undo} aria-label={`Undo: delete ${title}`} aria-keyshortcuts="Control+Z" title="Ctrl+Z">
+          <SmallButton
+            style={{ flex: "none" }}
+            onClick={undo}
+            aria-label={`Undo: delete ${title}`}
+            aria-keyshortcuts="Control+Z"
+            title="Ctrl+Z"
+          >
             Undo
           </SmallButton>
         </Group>

@@ -36,6 +36,10 @@ export const useCreateElement = (film: Film | null, onSaved: () => void) =>
       await keyframe.films.change(film.filmId, { elementIds: [...film.elementIds, elementId] });
   }, onSaved);
 
+type OwnCast = { projectId: string; title: string; elementIds: string[] };
+/** The Data API answers at most a thousand rows. */
+const A_PAGE = 1000;
+
 /** The shots that have elements of their own, with their ids. Those that have their film's cast are not among them. */
 export function useOwnCasts(enabled: boolean) {
   const { callPlatform } = useServices();
@@ -43,8 +47,13 @@ export function useOwnCasts(enabled: boolean) {
     queryKey: ["own casts"],
     queryFn: async ({ signal }) => {
       const path =
-        "/rest/v1/projects?select=projectId:id,title,elementIds:element_ids&element_ids=not.is.null&limit=1000";
-      return (await callPlatform(path, { signal })) as { projectId: string; title: string; elementIds: string[] }[]; // those columns
+        "/rest/v1/projects?select=projectId:id,title,elementIds:element_ids&element_ids=not.is.null&order=id";
+      const all: OwnCast[] = [];
+      for (;;) {
+        const page = (await callPlatform(`${path}&limit=${A_PAGE}&offset=${all.length}`, { signal })) as OwnCast[]; // those columns
+        all.push(...page);
+        if (page.length < A_PAGE) return all;
+      }
     },
     enabled,
   });

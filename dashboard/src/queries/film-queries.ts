@@ -8,7 +8,7 @@ import type {
   ProjectWithPredictions,
   Shot,
 } from "../../../client/index.ts";
-import { runningOf, WHILE_RUNNING_MS } from "./project-queries.ts";
+import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
 import { useDeleteLater, useHidden, withHidden } from "./delete-later.tsx";
 import { IS_SHOWN } from "./query-client.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
@@ -72,12 +72,17 @@ export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) =
 }
 
 function withoutHidden(film: FilmWithShots, hidden: ReadonlySet<string>): FilmWithShots {
-  if (!film.projectIds.some((id) => hidden.has(id))) return film;
-  return inOrder({ ...film, projectIds: film.projectIds.filter((id) => !hidden.has(id)) });
+  if (hidden.size === 0) return film;
+  const shots = film.shots.map((shot) => withoutDeleted(shot, hidden));
+  return inOrder({ ...film, shots, projectIds: film.projectIds.filter((id) => !hidden.has(id)) });
 }
 
+/** Whether a shot is planned to start where the previous one ends, and there is one. */
+export const continuesPrevious = (shots: Shot[], at: number): boolean =>
+  at > 0 && shots[at]?.plan.video?.continuesPreviousShot === true;
+
 /** The previous shot in its film. Null: there is none. Undefined: the film is not read yet. */
-export function useShotBefore({ filmId, projectId }: ProjectWithPredictions): Shot | null | undefined {
+export function usePreviousShot({ filmId, projectId }: ProjectWithPredictions): Shot | null | undefined {
   const { data, isLoading } = useFilm(filmId);
   if (isLoading) return undefined;
   const place = data?.projectIds.indexOf(projectId) ?? -1;

@@ -1,5 +1,6 @@
 import { useDidUpdate, usePrevious } from "@mantine/hooks";
 import { type MutationMeta, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback } from "react";
 import {
   hasEnded,
   type KeyframeClient,
@@ -11,7 +12,8 @@ import {
   type Step,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { isGone } from "../ui/errors.ts";
+import { isGone, unless } from "../ui/errors.ts";
+import { useHidden } from "./delete-later.tsx";
 import { projectKey, readAgain } from "./query-client.ts";
 
 /** Polls while a prediction runs, at the service's pace. */
@@ -25,10 +27,28 @@ export const isRunning = <One extends ShotPrediction>(prediction: One | null | u
 export const runningOf = ({ predictions }: { predictions?: Shot["predictions"] | undefined }): ShotPrediction[] =>
   Object.values(predictions ?? {}).filter(isRunning);
 
+/** A project or shot without the takes that are deleted, or about to be. */
+export function withoutDeleted<Of extends Pick<Shot, "predictions" | "takes">>(
+  of: Of,
+  deleted: ReadonlySet<string>,
+): Of {
+  const each = (all: Shot["takes"], changed: (one: ShotPrediction) => ShotPrediction | null) =>
+    Object.fromEntries(
+      Object.entries(all).map(([step, one]) => [step, one && deleted.has(one.predictionId) ? changed(one) : one]),
+    );
+  return {
+    ...of,
+    predictions: each(of.predictions, (one) => ({ ...one, hidden: true })),
+    takes: each(of.takes, () => null),
+  };
+}
+
 export function useProject(projectId: string) {
   const keyframe = useKeyframe();
+  const deleted = useHidden();
   return useQuery({
     queryKey: projectKey(projectId),
+    select: useCallback((project: ProjectWithPredictions) => withoutDeleted(project, deleted), [deleted]),
     queryFn: ({ signal }) => keyframe.readProject(projectId, { signal }),
     refetchInterval: ({ state: { data, error } }) =>
       isGone(error) ? false : data && runningOf(data).length > 0 ? WHILE_RUNNING_MS : LOOK_MS,
@@ -42,6 +62,20 @@ export function useReadAgainAtEnds(running: ShotPrediction[]): void {
   const before = usePrevious(ids);
   const hasEnded = before?.some((id) => !ids.includes(id)) ?? false;
   useDidUpdate(() => void (hasEnded && readAgain(queries)), [ids.join()]);
+}
+
+/** Cancels all takes of these steps that are running, the last shot first: what waits for a shot goes before it. One that has just ended shows how. */
+export function useCancel() {
+  const keyframe = useKeyframe();
+  return useMutation({
+    mutationFn: async (steps: Pick<ShotPrediction, "projectId" | "step">[]) => {
+      for (const { projectId, step } of steps.toReversed()) {
+        const { predictions } = await keyframe.listPredictions(projectId, { step, hidden: "true" });
+        const running = predictions.filter(isRunning);
+        await Promise.all(running.map((one) => keyframe.cancel(one).catch(unless("generation_ended"))));
+      }
+    },
+  });
 }
 
 type Change = {

@@ -69,7 +69,7 @@ async function downloadTake(keyframe: KeyframeClient, take: ShotPrediction): Pro
   return file;
 }
 
-/** Stores the last picture of each of these shots' videos, if it is missing: the next shot starts there. Returns why it failed. */
+/** Stores the end image of each of these shots' videos, if it is missing: the next shot starts there. Returns why it failed. */
 export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   const keyframe = useKeyframe();
   const videos = shots.flatMap(({ takes: { video } }) =>

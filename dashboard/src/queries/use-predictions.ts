@@ -1,5 +1,13 @@
-import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import type { Prediction, ProjectWithPredictions, ShotPrediction, Step } from "../../../client/index.ts";
+import { type InfiniteData, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useCallback } from "react";
+import type {
+  Prediction,
+  PredictionPage,
+  ProjectWithPredictions,
+  ShotPrediction,
+  Step,
+} from "../../../client/index.ts";
+import { useHidden } from "./delete-later.tsx";
 import { WHILE_RUNNING_MS, isRunning } from "./project-queries.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
 
@@ -8,8 +16,19 @@ const A_PAGE = 10;
 /** All predictions of a step, newest first; hidden ones if requested. */
 export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
+  const deleted = useHidden();
   return useInfiniteQuery({
     queryKey: ["predictions", projectId, step, withHidden],
+    select: useCallback(
+      (data: InfiniteData<PredictionPage>) => ({
+        ...data,
+        pages: data.pages.map(({ predictions, ...page }) => ({
+          ...page,
+          predictions: predictions.filter(({ predictionId }) => !deleted.has(predictionId)),
+        })),
+      }),
+      [deleted],
+    ),
     queryFn: ({ pageParam: cursor, signal }) => {
       const query = { step, limit: A_PAGE, cursor, ...(withHidden ? { hidden: "true" as const } : {}) };
       return keyframe.listPredictions(projectId, query, { signal });
@@ -53,6 +72,7 @@ export function usePrediction<One extends ShotPrediction>(
   predictionId: string | null,
 ): One | Prediction | null | undefined {
   const services = useServices();
+  const deleted = useHidden();
   const inProject = [...Object.values(predictions), ...Object.values(takes)];
   const known = inProject.find((one) => one?.predictionId === predictionId);
   const { data } = useQuery({
@@ -61,7 +81,7 @@ export function usePrediction<One extends ShotPrediction>(
     refetchInterval: RENEW_MS,
     refetchOnWindowFocus: "always", // another tab may have deleted it
   });
-  return predictionId === null ? null : (known ?? data);
+  return predictionId === null || deleted.has(predictionId) ? null : (known ?? data);
 }
 
 const NONE_KNOWN = { "first-frame": null, "last-frame": null, video: null };

@@ -48,6 +48,15 @@ export function overBudgetWords(
   return `${start.what} can cost ${amount(atMostMicros)}, and your budget has ${amount(availableMicros)} left. Choose ${cheaper(start)}.`;
 }
 
+/** What a cancel means for money. */
+export function cancelWords(running: Pick<ShotPrediction, "status" | "cost">[]): string {
+  const begun = running.filter(({ status }) => status !== "queued");
+  if (begun.length === 0) return "What is canceled before it begins is not charged.";
+  const most = begun.reduce((sum, { cost }) => sum + (cost?.atMostMicros ?? 0), 0);
+  const waits = begun.length < running.length ? " What has not begun is not charged." : "";
+  return `If you cancel, the provider may still charge for what has begun${most > 0 ? `, up to ${dollars(most)}` : ""}.${waits}`;
+}
+
 /** The cost of a take; without a result, whether it was charged. Empty if that is no longer kept. */
 export function costWords(prediction: Pick<ShotPrediction, "status" | "cost">): string {
   const { status, cost } = prediction;

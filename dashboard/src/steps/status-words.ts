@@ -45,7 +45,7 @@ export function stepWords(latest: ShotPrediction, take: ShotPrediction | null): 
   if (timedOf(latest, take) === latest) return statusWords(latest);
   if (isHiddenTake) return "Ready, but the latest take is hidden";
   if (status === "succeeded") return "Ready, but the latest take is not used";
-  return `Ready, but the latest take ${status === "failed" ? "failed" : "was canceled"}`;
+  return `Ready, but the latest attempt ${status === "failed" ? "failed" : "was canceled"}`;
 }
 
 /** The prediction whose time is shown with these words: the take when they begin with “Ready”. */

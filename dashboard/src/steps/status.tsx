@@ -84,14 +84,14 @@ export function PredictionState({ prediction, take = null, isCanceling }: Props)
   );
 }
 
-/** Time since the start. Not announced to screen readers: it changes every second. */
-function PredictionClock({ prediction: { createdAt, completedAt } }: { prediction: ShotPrediction }) {
+/** How long it waits, and then how long it takes. Not announced to screen readers: it changes every second. */
+function PredictionClock({ prediction: { createdAt, startedAt, completedAt } }: { prediction: ShotPrediction }) {
   useInterval(useForceUpdate(), 1_000, { autoInvoke: completedAt === null });
   const end = completedAt === null ? Date.now() : Date.parse(completedAt);
-  const length = clockTime(end - Date.parse(createdAt));
+  const length = clockTime(end - Date.parse(startedAt ?? createdAt));
   return (
     <span style={{ fontVariantNumeric: "tabular-nums" }} role="timer" aria-live="off">
-      {completedAt === null ? length : `took ${length}`}
+      {completedAt === null ? length : startedAt === null ? "not begun" : `took ${length}`}
     </span>
   );
 }

@@ -2,10 +2,10 @@ import type {
   Model,
   ModelControl,
   Prediction,
+  Shot,
   ShotPlan,
   ShotPrediction,
   Step,
-  StepBody,
   UsedElement,
 } from "../../../client/index.ts";
 import { completeValues } from "../../../shared/models/complete-values.ts";
@@ -14,114 +14,42 @@ import type { LabelOf } from "../queries/use-models.ts";
 
 export type Value = NonNullable<ModelControl["default"]>;
 
-/** Settings for the next prediction of a step. */
-export type StepOptions = {
-  /** Null: the default of the step. */
-  model: string | null;
-  /** Empty: the project's prompt. */
-  prompt: string;
-  /** Null: the project's image, if it has one. */
-  references: string[] | null;
-  /** The elements of a repeated take: prompt and references already have their texts and images. Null: the project's or film's. */
-  elements: UsedElement[] | null;
-  /** Replaces the project's frame: the path of an uploaded image, or the id of a frame of another project. */
-  firstFrame: string | null;
-  lastFrame: string | null;
-  /** For a video: it starts where the previous shot ends. */
-  continues: boolean;
-  usesFirstFrame: boolean;
-  usesLastFrame: boolean;
-  /** The chosen values, by the names of the controls. An absent control has the model's default. */
-  values: Record<string, Value>;
-};
+/**
+ * Settings for the next prediction of a step: the project's plan, and what no plan has: a seed, and the elements of a repeated take. The
+ * plan of a video can have the fields of all steps.
+ */
+export type StepOptions = NonNullable<ShotPlan["video"]> & Passing;
+export type Passing = { seed?: number | null | undefined; elements?: UsedElement[] | null | undefined };
 
-export const NO_OPTIONS: StepOptions = {
-  model: null,
-  prompt: "",
-  references: null,
-  elements: null,
-  firstFrame: null,
-  lastFrame: null,
-  continues: false,
-  usesFirstFrame: true,
-  usesLastFrame: true,
-  values: {},
-};
+/** Where the next shot's video starts; null: at its own first frame. */
+export type Beginning = Pick<StepOptions, "continuesPreviousShot" | "firstFramePredictionId"> | null;
 
-export type Settings = Partial<Record<Step, StepOptions>>;
-
-/** Settings that a plan does not have: with a seed all takes would be alike, and elements belong to a repeated take. */
-export type Passing = Pick<StepOptions, "elements"> & { seed?: Value | undefined };
-
-/** Settings as the plan of a project has them. */
-export function planOf(options: StepOptions): NonNullable<ShotPlan["video"]> {
-  const { model, prompt, references, firstFrame, lastFrame, continues, usesFirstFrame, usesLastFrame, values } =
-    options;
-  const { seed: _, ...others } = values;
-  return {
-    ...others,
-    ...(model !== null && { model }),
-    ...(prompt.trim() !== "" && { prompt }),
-    ...(references !== null && { referenceImagePaths: references }),
-    ...(continues
-      ? { continuesPreviousShot: true }
-      : !usesFirstFrame
-        ? { firstFramePredictionId: null }
-        : firstFrame !== null && fieldOf("firstFrame", firstFrame)),
-    ...(!usesLastFrame ? { lastFramePredictionId: null } : lastFrame !== null && fieldOf("lastFrame", lastFrame)),
-  };
-}
-
-/** The settings of a plan. A video's plan can have the fields of all steps. */
-export function plannedOptions(
-  planned: ShotPlan["video"],
-  { elements = null, seed }: Partial<Passing> = {},
-): StepOptions {
-  const { model, prompt, referenceImagePaths, continuesPreviousShot, ...others } = planned ?? {};
-  const { firstFramePredictionId, firstFrameImagePath, lastFramePredictionId, lastFrameImagePath, ...values } = others;
-  return {
-    ...NO_OPTIONS,
-    elements,
-    model: model ?? null,
-    prompt: prompt ?? "",
-    references: referenceImagePaths ?? null,
-    firstFrame: firstFramePredictionId ?? firstFrameImagePath ?? null,
-    lastFrame: lastFramePredictionId ?? lastFrameImagePath ?? null,
-    continues: continuesPreviousShot === true,
-    usesFirstFrame: firstFramePredictionId !== null,
-    usesLastFrame: lastFramePredictionId !== null,
-    values: Object.fromEntries(
-      Object.entries({ ...values, seed }).flatMap(([name, value]): [string, Value][] =>
-        value == null || Array.isArray(value) ? [] : [[name, value]],
-      ),
-    ),
-  };
-}
-
-/** Where the next shot's video starts: where this one ends, or at this frame; null: at its own first frame. */
-export type Beginning = "end" | { firstFramePredictionId: string } | null;
+const OF_ONE_SHOT = /^prompt$|Frame(PredictionId|ImagePath)$|^continuesPreviousShot$/;
 
 /** The settings that the next shot copies: neither the prompts nor the frames. */
 export function planOfNextShot(plan: ShotPlan, beginning: Beginning): ShotPlan {
   const kept = Object.entries(plan).map(([step, planned]) => {
-    const options = { ...plannedOptions(planned), prompt: "", firstFrame: null, lastFrame: null, continues: false };
-    return [step, planOf(options)];
+    const isKept = ([name, value]: [string, unknown]) => value === null || !OF_ONE_SHOT.test(name); // null: no frame
+    return [step, Object.fromEntries(Object.entries(planned ?? {}).filter(isKept))];
   });
   const next: ShotPlan = Object.fromEntries(kept);
-  if (beginning === null) return next;
-  return { ...next, video: { ...next.video, ...(beginning === "end" ? { continuesPreviousShot: true } : beginning) } };
+  return beginning === null
+    ? next
+    : { ...next, video: { ...next.video, firstFramePredictionId: undefined, ...beginning } };
 }
 
 export type FrameRole = "firstFrame" | "lastFrame";
 
 export const isUpload = (frame: string): boolean => frame.startsWith("projects/");
 
-/** The frame of an input, as StepOptions has it. */
-export const frameOf = (input: ShotPrediction["input"], role: FrameRole): string | null =>
-  input[`${role}PredictionId`] ?? input[`${role}ImagePath`];
+/** The path or the id of the frame of an input or of settings. */
+export const frameOf = (input: StepOptions | ShotPrediction["input"], role: FrameRole): string | null =>
+  input[`${role}PredictionId`] ?? input[`${role}ImagePath`] ?? null;
 
-const fieldOf = (role: FrameRole, frame: string): Partial<Choices> => ({
-  [isUpload(frame) ? `${role}ImagePath` : `${role}PredictionId`]: frame,
+/** The fields of a frame: a path, an id, null for none, undefined for the project's. */
+export const fieldsOf = (role: FrameRole, frame: string | null | undefined): Partial<StepOptions> => ({
+  [`${role}PredictionId`]: frame && isUpload(frame) ? undefined : frame,
+  [`${role}ImagePath`]: frame && isUpload(frame) ? frame : undefined,
 });
 
 /** The model that a start would use: the chosen one, or the default of the step. */
@@ -144,18 +72,46 @@ export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] 
 /** The project's values for the next prediction of a step. */
 export type Given = { step: Step; references: string[]; hasFirstFrame: boolean; hasLastFrame: boolean };
 
+/** A video takes its look from its frames, unless its settings have references. */
+export function givenOf(
+  { takes, referenceImagePath }: Pick<Shot, "takes" | "referenceImagePath">,
+  step: Step,
+  options: StepOptions,
+): Given {
+  const ofProject = step === "video" || referenceImagePath === null ? [] : [referenceImagePath];
+  return {
+    step,
+    references: options.referenceImagePaths ?? ofProject,
+    hasFirstFrame: (takes["first-frame"] ?? frameOf(options, "firstFrame")) !== null,
+    hasLastFrame: step === "video" && (takes["last-frame"] ?? frameOf(options, "lastFrame")) !== null,
+  };
+}
+
+/** Without a frame, the video has the requested aspect ratio. */
+export const makesWithoutFrame = ({ controls }: Model): boolean =>
+  controls.firstFrame?.required !== true && controls.aspectRatio !== undefined;
+
+/** Whether a video starts at a frame. Also true for a model that cannot make a video without a frame. */
+export function usesFirstFrame(model: Model | undefined, options: StepOptions): boolean {
+  const isChosen = options.continuesPreviousShot === true || options.firstFramePredictionId !== null;
+  return model ? model.controls.firstFrame !== undefined && (isChosen || !makesWithoutFrame(model)) : isChosen;
+}
+
+/** Also false for a model without a last frame, or one that needs a first frame with it. */
+export function usesLastFrame(model: Model | undefined, options: StepOptions): boolean {
+  const { lastFrame } = model?.controls ?? { lastFrame: {} };
+  const isPossible = lastFrame && (usesFirstFrame(model, options) || !lastFrame.needs?.includes("firstFrame"));
+  return options.lastFramePredictionId !== null && Boolean(isPossible);
+}
+
 /** The frames that a video would be made with, as controls. */
-const framesOf = (model: Model | undefined, options: StepOptions, { step, hasLastFrame }: Frames): string[] =>
-  step === "video"
-    ? [
-        ...(takesFirstFrame(model, options) ? ["firstFrame"] : []),
-        ...(hasLastFrame && takesLastFrame(model, options) ? ["lastFrame"] : []),
-      ]
-    : [];
-type Frames = Omit<Given, "references">;
+const framesOf = (model: Model, options: StepOptions, { step, hasLastFrame }: Given): string[] => [
+  ...(step === "video" && usesFirstFrame(model, options) ? ["firstFrame"] : []),
+  ...(step === "video" && hasLastFrame && usesLastFrame(model, options) ? ["lastFrame"] : []),
+];
 
 /** How many reference images can be chosen. For a last frame, the first frame is one of them. */
-export function maxReferences(model: Model, options: StepOptions, given: Frames): number {
+export function maxReferences(model: Model, options: StepOptions, given: Given): number {
   const { max = 0, excludes = [], countsFrames } = model.controls.referenceImages ?? {};
   const frames = framesOf(model, options, given);
   if (frames.some((frame) => excludes.includes(frame))) return 0;
@@ -163,158 +119,77 @@ export function maxReferences(model: Model, options: StepOptions, given: Frames)
   return Math.max(0, max - others);
 }
 
-/** The image controls that are used. */
-export const usedImages = (model: Model | undefined, options: StepOptions, given: Given): string[] => [
-  ...framesOf(model, options, given),
-  ...(model && given.references.length > 0 && maxReferences(model, options, given) > 0 ? ["referenceImages"] : []),
-];
-
-/** The models that accept these reference images, with or without the chosen first frame. */
-export const takersOf = (models: Model[], options: StepOptions, given: Given): Model[] =>
-  models.filter(
-    (one) =>
-      one.available &&
-      (given.step !== "video" || takesFirstFrame(one, options) === options.usesFirstFrame) &&
-      given.references.length <= maxReferences(one, options, given),
-  );
-
-/** Controls whose value other choices force. */
-export function forcedValues(model: Model, { values }: StepOptions, used: string[]): Record<string, Value> {
-  const asked = Object.entries(values).filter(([name, value]) => chosenValue(model, name, values) === value);
-  return completeValues(model.controls, Object.fromEntries(asked), used).forced;
+/** The values to show, and those that other choices force. A chosen value is not replaced: the service refuses values that do not fit together. */
+export function valuesOf(model: Model, options: StepOptions, given: Given) {
+  const asked = valuesIn(options).filter(([name, value]) => takes(model.controls[name], value));
+  const hasReferences = given.references.length > 0 && maxReferences(model, options, given) > 0;
+  const used = [...framesOf(model, options, given), ...(hasReferences ? ["referenceImages"] : [])];
+  const { values, forced } = completeValues(model.controls, Object.fromEntries(asked), used);
+  return { values: { ...values, ...Object.fromEntries(asked) }, forced };
 }
 
-/** The chosen value if the model accepts it, else its default. */
-export function chosenValue({ controls }: Model, name: string, chosen: Record<string, Value>): Value | undefined {
-  const control = controls[name];
-  const value = chosen[name];
-  return value !== undefined && control !== undefined && takes(control, value) ? value : control?.default;
-}
-
-/** Texts and numbers of any size are sent: the service reports what is wrong. */
-const takes = ({ values }: ModelControl, value: Value): boolean => values === undefined || values.includes(value);
-
-export type Choices = Omit<StepBody["video"], "projectId">;
-
-/** The fields of a start. What is the model's default or forced is left to the service. */
-export function choicesOf(model: Model | undefined, options: StepOptions, given: Given): Choices {
-  const { prompt, elements, model: named, values, firstFrame, lastFrame, continues } = options;
-  const { step, references, hasLastFrame } = given;
-  const withFirstFrame = step !== "video" || takesFirstFrame(model, options);
-  const withLastFrame = hasLastFrame && takesLastFrame(model, options);
-  const forced = model ? forcedValues(model, options, usedImages(model, options, given)) : {};
-  const chosen = model
-    ? settingsOf(model).flatMap(([name]) => {
-        const value = chosenValue(model, name, values);
-        return value === undefined || value === "" || values[name] !== value || name in forced ? [] : [[name, value]];
-      })
-    : [];
-  // Too many images are sent and refused: the user decides which to leave out.
-  const images = model && maxReferences(model, options, given) === 0 ? [] : references;
-  return {
-    ...(prompt.trim() === "" ? {} : { prompt }),
-    ...(named !== null && named === model?.model ? { model: named } : {}),
-    ...(elements ? { elements } : {}),
-    ...(images.length > 0 || options.references !== null ? { referenceImagePaths: images } : {}),
-    ...(continues && step === "video"
-      ? { continuesPreviousShot: true }
-      : !withFirstFrame
-        ? { firstFramePredictionId: null }
-        : firstFrame === null
-          ? {}
-          : fieldOf("firstFrame", firstFrame)),
-    ...(withLastFrame && lastFrame !== null ? fieldOf("lastFrame", lastFrame) : {}),
-    ...((hasLastFrame || !withFirstFrame) && !withLastFrame ? { lastFramePredictionId: null } : {}),
-    // Null, so that the plan's values for another model, or forced ones, do not apply.
-    ...Object.fromEntries(Object.keys(values).map((name) => [name, null])),
-    ...Object.fromEntries(chosen),
-  };
-}
-
-/** Also false for a model without a last frame, or one that needs a first frame with it: then the video is made without it. */
-export const takesLastFrame = (model: Model | undefined, options: StepOptions): boolean => {
-  const { lastFrame } = model?.controls ?? { lastFrame: {} };
-  const isAlone = !takesFirstFrame(model, options);
-  return options.usesLastFrame && lastFrame !== undefined && !(isAlone && lastFrame.needs?.includes("firstFrame"));
-};
-
-/** Also true for a model that cannot make a video without a frame. */
-export const takesFirstFrame = (model: Model | undefined, { usesFirstFrame, continues }: StepOptions): boolean =>
-  model === undefined
-    ? usesFirstFrame || continues
-    : model.controls.firstFrame !== undefined && (usesFirstFrame || continues || !makesWithoutFrame(model));
-
-/** Without a frame, the video has the requested aspect ratio. */
-export const makesWithoutFrame = ({ controls }: Model): boolean =>
-  controls.firstFrame?.required !== true && controls.aspectRatio !== undefined;
+/** Texts and numbers of any size are accepted: the service reports what is wrong. */
+const takes = (control: ModelControl | undefined, value: Value): boolean =>
+  control !== undefined && (control.values?.includes(value) ?? true);
 
 /**
- * The settings that repeat a prediction, without values that the current models do not accept, which `leftOut` names. `projectPrompt` is
- * what an empty prompt stands for; `frames` are not the project's. `aspectRatio`: for the project; null: as it is.
+ * The settings that repeat a prediction, without values that the current model does not accept, which `leftOut` names. `projectPrompt` is
+ * what a missing prompt stands for; `frames` are not the project's. `aspectRatio`: for the project; null: as it is.
  */
 export function optionsOf(
   { step, input, model }: Prediction,
   models: Model[] | undefined,
   labelOf: LabelOf,
   projectPrompt: string,
-  frames: Partial<Pick<StepOptions, FrameRole>>,
+  frames: Partial<StepOptions>,
 ): { options: StepOptions; aspectRatio: string | null; leftOut: string[] } {
-  const { prompt, referenceImagePaths, elements, aspectRatio } = input;
+  const { prompt, referenceImagePaths, elements, aspectRatio, continuesPreviousShot } = input;
   const same = models?.find((one) => one.model === model);
-  const withLastFrame = frameOf(input, "lastFrame") !== null;
-  const options: StepOptions = {
-    ...NO_OPTIONS,
-    model: same?.isDefault === false ? model : null,
-    prompt: prompt === projectPrompt ? "" : prompt,
-    references: referenceImagePaths,
-    elements,
+  const made: StepOptions = {
+    ...(same?.isDefault === false && { model }),
+    ...(prompt !== projectPrompt && { prompt }),
+    ...(step === "video" && !frameOf(input, "firstFrame") && fieldsOf("firstFrame", null)),
+    ...(step === "video" && !frameOf(input, "lastFrame") && fieldsOf("lastFrame", null)),
     ...frames,
-    continues: input.continuesPreviousShot === true,
-    usesFirstFrame: step !== "video" || frameOf(input, "firstFrame") !== null,
-    usesLastFrame: withLastFrame,
-    values: Object.fromEntries(valuesOf(input)),
+    ...(continuesPreviousShot && { ...fieldsOf("firstFrame", undefined), continuesPreviousShot }),
+    referenceImagePaths,
+    elements,
   };
-  const now = modelOf(models, options);
-  if (now === undefined) return { options, aspectRatio, leftOut: [] };
-  const isTaken = (name: string, value: Value) => {
-    const control = now.controls[name];
-    return control === undefined ? value === false : takes(control, value);
-  };
-  const hasFirstFrame = frameOf(input, "firstFrame") !== null;
-  const most = maxReferences(now, options, { step, hasFirstFrame, hasLastFrame: withLastFrame });
-  const others = valuesOf(input).filter(([name, value]) => !isTaken(name, value));
-  const isRatioTaken =
-    aspectRatio === null || now.controls.aspectRatio === undefined || isTaken("aspectRatio", aspectRatio);
+  const now = modelOf(models, made);
+  const isTaken = ([name, value]: [string, Value]) =>
+    now === undefined || takes(now.controls[name], value) || (value === false && now.controls[name] === undefined);
+  const isRatioTaken = !aspectRatio || now?.controls.aspectRatio === undefined || isTaken(["aspectRatio", aspectRatio]);
+  const values = valuesIn(input);
   const leftOut = [
-    same === undefined && `the model ${labelOf(model)}`,
-    ...others.map(([name, value]) => `${controlName(name).toLowerCase()} ${valueWords(name, value)}`),
+    models !== undefined && same === undefined && `the model ${labelOf(model)}`,
+    ...values
+      .filter((one) => !isTaken(one))
+      .map(([name, value]) => `${controlName(name).toLowerCase()} ${valueWords(name, value)}`),
     !isRatioTaken && `aspect ratio ${aspectRatio}`,
-    referenceImagePaths.length > most && `${referenceImagePaths.length - most} of its reference images`,
-    withLastFrame && !takesLastFrame(now, options) && "the last frame",
+    frameOf(input, "lastFrame") !== null && !usesLastFrame(now, made) && "the last frame",
   ].filter((words) => words !== false);
-  for (const [name] of others) delete options.values[name];
-  options.references = referenceImagePaths.slice(0, most);
+  const options = { ...Object.fromEntries(values.filter(isTaken)), ...made };
   return { options, aspectRatio: isRatioTaken ? aspectRatio : null, leftOut };
 }
 
-/** The settings without the elements of the repeated take: the next one gets the current elements of its project or film. */
-export function withoutElements({ prompt, references, elements }: StepOptions): Partial<StepOptions> {
+/** Takes the elements of the repeated take out of the settings: the next one gets the current elements of its project or film. */
+export function withoutElements({ prompt, referenceImagePaths, elements }: StepOptions): StepOptions {
   const texts = (elements ?? []).flatMap(({ name, text }) => (text === "" ? [] : [`${name}: ${text}`])).join("\n");
   const images = (elements ?? []).flatMap(({ imagePaths }) => imagePaths);
   return {
-    elements: null,
-    prompt: texts !== "" && prompt.endsWith(`\n\n${texts}`) ? prompt.slice(0, -texts.length - 2) : prompt,
-    references: references?.filter((path) => !images.includes(path)) ?? null,
+    elements: undefined,
+    prompt: texts !== "" && prompt?.endsWith(`\n\n${texts}`) ? prompt.slice(0, -texts.length - 2) : prompt,
+    referenceImagePaths: referenceImagePaths?.filter((path) => !images.includes(path)),
   };
 }
 
-const OF_IMAGE = /(PredictionId|ImagePaths?|PreviousShot)$/;
+const OTHERS = /(PredictionId|ImagePaths?|PreviousShot|^model)$/;
 
-/** The input of a prediction, except its prompt, ratio and images. */
-const valuesOf = (input: Prediction["input"]): [string, Value][] =>
+/** Settings or the input of a prediction, except its model, prompt, ratio and images. */
+const valuesIn = (input: StepOptions | Prediction["input"]): [string, Value][] =>
   Object.entries(input)
     .flatMap(([name, value]): [string, Value][] =>
-      value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGE.test(name) ? [] : [[name, value]],
+      value == null || typeof value === "object" || ELSEWHERE.has(name) || OTHERS.test(name) ? [] : [[name, value]],
     )
     .toSorted(byPlace);
 
@@ -347,18 +222,18 @@ export const valueWords = (name: string, value: Value): string =>
   typeof value === "boolean" ? (value ? "on" : "off") : name === "durationSeconds" ? `${value} s` : String(value);
 
 /** In one line: the settings of the next prediction. */
-export function settingWords(model: Model, options: StepOptions, used: string[]): string[] {
-  const forced = forcedValues(model, options, used);
-  const values = settingsOf(model).flatMap(([name]) => {
-    const value = forced[name] ?? chosenValue(model, name, options.values);
+export function settingWords(model: Model, options: StepOptions, given: Given): string[] {
+  const { values, forced } = valuesOf(model, options, given);
+  const shown = settingsOf(model).flatMap(([name]) => {
+    const value = values[name] ?? forced[name];
     if (value === undefined || value === false || name === "negativePrompt") return [];
     const label = controlName(name).toLowerCase();
     return value === true ? label : name === "seed" ? `${label} ${value}` : valueWords(name, value);
   });
-  return [model.label, ...values];
+  return [model.label, ...shown];
 }
 
-/** `frames`: paths or ids, as StepOptions has them, in place of words. */
+/** `frames`: paths or ids, in place of words. */
 export type Fact = { name: string; words: string; frames?: string[] };
 
 /** The whole input of a prediction. */
@@ -373,7 +248,7 @@ export function factsOf({ input, model, requestedModel }: Prediction, labelOf: L
       words: (requestedModel === null ? [model] : [model, requestedModel]).map(labelOf).join(" instead of "),
     },
     ...(input.aspectRatio === null ? [] : [{ name: "Ratio", words: input.aspectRatio }]),
-    ...valuesOf(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
+    ...valuesIn(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
     { name: "Prompt", words: input.prompt },
     ...(input.elements.length === 0
       ? []

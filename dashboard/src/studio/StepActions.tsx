@@ -1,18 +1,18 @@
 import { Group, NativeSelect, Text } from "@mantine/core";
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
-import { keepPreviousData, useIsMutating, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { hashKey, keepPreviousData, useIsMutating, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "../ui/icons.tsx";
-import type { Choices } from "../steps/step-options.ts";
-import { isRunning } from "../queries/project-queries.ts";
+import type { StepOptions } from "../steps/step-options.ts";
+import { isRunning, type useCancel } from "../queries/project-queries.ts";
 import { projectKey } from "../queries/query-client.ts";
 import { STEP_NAME } from "../steps/status-words.ts";
 import { useKeyframe, useOnce } from "../services.ts";
-import { estimateWords, exceedsBalance, overBudgetWords, takesOf } from "../steps/cost-words.ts";
+import { cancelWords, estimateWords, exceedsBalance, overBudgetWords, takesOf } from "../steps/cost-words.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
-import { errorSentence, isRefusal, unless } from "../ui/errors.ts";
+import { errorSentence, isRefusal } from "../ui/errors.ts";
 import { CreditLink, notify } from "../ui/notices.tsx";
 import { movesFocus } from "../ui/window-focus.ts";
 import classes from "./strip.module.css";
@@ -22,8 +22,7 @@ type Props = {
   step: Step;
   /** Whether it is the next action on this page. */
   isNext: boolean;
-  /** What would be started. */
-  choices: Choices;
+  options: StepOptions;
   latest: Prediction | null;
   /** Why it cannot be started yet. */
   notYet: string | null;
@@ -35,8 +34,11 @@ type Props = {
   /** The project's, as it would be saved. */
   prompt: string;
   starting: ReturnType<typeof useStartStep>;
-  cancel: ReturnType<typeof useCancelPrediction>;
+  cancel: ReturnType<typeof useCancel>;
 };
+
+/** What a start has beside the plan. */
+type Choices = Pick<StepBody["video"], "prompt" | "seed" | "elements" | "count">;
 
 const TAKES = Array.from({ length: 8 }, (_, at) => ({
   value: `${at + 1}`,
@@ -45,13 +47,25 @@ const TAKES = Array.from({ length: 8 }, (_, at) => ({
 
 export function StepActions({ project, step, latest, notYet, canStart, starting, cancel, ...props }: Props) {
   const [takes, setTakes] = useState("1");
-  const choices = takes === "1" ? props.choices : { ...props.choices, count: Number(takes) };
-  const isOfStep = choices.prompt !== undefined || props.prompt === project.textPrompt || props.prompt.trim() === "";
+  const { prompt, seed, elements } = props.options;
+  const choices: Choices = {
+    ...(seed != null && { seed }),
+    ...(elements && { elements }),
+    ...(takes !== "1" && { count: Number(takes) }),
+  };
+  const isOfStep = prompt != null || props.prompt === project.textPrompt || props.prompt.trim() === "";
   const withUnsaved = isOfStep ? choices : { ...choices, prompt: props.prompt };
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const canAsk = canStart && notYet === null && running === null;
-  const { estimate, isOld, refusal } = useEstimate(project, step, withUnsaved, canAsk, props.isPlanSaved);
+  const { estimate, isOld, refusal } = useEstimate(
+    project,
+    step,
+    withUnsaved,
+    props.options,
+    canAsk,
+    props.isPlanSaved,
+  );
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
   const problem =
     notYet ??
@@ -75,7 +89,7 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
           aria-keyshortcuts="Control+Enter"
           data-generate={props.isNext ? "next" : ""}
           leftSection={<Icon size={16} />}
-          onClick={() => starting.start(choices)}
+          onClick={() => starting.start(choices, props.options)}
         >
           {words}
         </BusyButton>
@@ -95,7 +109,7 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
             isBusy={cancel.isPending}
             aria-label={`${cancel.isPending ? "Canceling…" : "Cancel"}: ${name}`}
             leftSection={<IconPlayerStop size={16} />}
-            onClick={() => cancel.mutate(running)}
+            onClick={() => cancel.mutate([running])}
           >
             {cancel.isPending ? "Canceling…" : "Cancel"}
           </BusyButton>
@@ -104,8 +118,8 @@ export function StepActions({ project, step, latest, notYet, canStart, starting,
           {estimate && estimateWords(estimate)}
         </Text>
       </Group>
-      <Text size="sm" mt={6} id={`problem-${step}`} hidden={!problem}>
-        {problem}
+      <Text size="sm" mt={6} id={`problem-${step}`} hidden={!problem && running === null}>
+        {problem ?? (running && cancelWords([running]))}
         {problem && problem !== refusal && estimate && exceedsBalance(estimate) && (
           <>
             {" "}
@@ -127,16 +141,18 @@ function useEstimate(
   project: ProjectWithPredictions,
   step: Step,
   choices: Choices,
+  options: StepOptions,
   isWanted: boolean,
   isPlanSaved: boolean,
 ): { estimate: Estimate | null; isOld: boolean; refusal: string | null } {
   const keyframe = useKeyframe();
-  const { projectId, takes, aspectRatio, textPrompt, elementIds, filmId } = project;
+  const { projectId, takes, aspectRatio, textPrompt, elementIds, filmId, referenceImagePath } = project;
   const isSeen = useDocumentVisibility() === "visible";
-  // What the input has from the project. Not its version: the settings are saved while their price is read.
-  const asked = JSON.stringify([
+  // What the input has from the project and its plan. Not its version: the settings are saved while their price is read.
+  const asked = hashKey([
     choices,
-    [aspectRatio, textPrompt, elementIds, filmId],
+    options,
+    [aspectRatio, textPrompt, elementIds, filmId, referenceImagePath],
     takes["first-frame"]?.predictionId,
     takes["last-frame"]?.predictionId,
   ]);
@@ -149,13 +165,16 @@ function useEstimate(
     staleTime: 60_000,
     placeholderData: keepPreviousData,
   });
-  const isRefused = isWanted && isRefusal(error, "invalid_request", "unsupported_input");
+  const isRefused = isWanted && isRefusal(error, "invalid_request", "unsupported_input", "model_unavailable");
   return {
     estimate: isWanted && error === null ? (data ?? null) : null,
     isOld: isPlaceholderData,
     refusal: isRefused ? errorSentence(error) : null,
   };
 }
+
+/** All that decides what a start makes. */
+type Asked = { choices: Choices; options: StepOptions; textPrompt: string; after: string | undefined };
 
 /**
  * Saves unsaved texts, then starts a step: people expect what they see to be generated. The button stays busy for somebody who leaves the
@@ -165,9 +184,8 @@ export function useStartStep(projectId: string, step: Step, latest: Prediction |
   const queries = useQueryClient();
   const mutationKey = ["start", projectId, step];
   const { mutate, error, reset, variables } = useOnce(
-    async (keyframe, { choices }: { choices: Choices; textPrompt: string; after: string | undefined }, once) => {
+    async (keyframe, { choices }: Asked, once) => {
       await save();
-      // The fields come from the model's own row, so they fit its step; the service checks them.
       return keyframe.generate<Step>(step, { projectId, ...choices } as StepBody[Step], once);
     },
     // Also while the project cannot be read again: it runs, and is paid for.
@@ -184,7 +202,8 @@ export function useStartStep(projectId: string, step: Step, latest: Prediction |
   const isStarting = useIsMutating({ mutationKey }) > 0;
   return {
     // After a run that is known it is another one: not the one whose answer was lost.
-    start: (choices: Choices) => mutate({ choices, textPrompt: texts.textPrompt, after: latest?.predictionId }),
+    start: (choices: Choices, options: StepOptions) =>
+      mutate({ choices, options, textPrompt: texts.textPrompt, after: latest?.predictionId }),
     isStarting,
     error,
     /** How many takes were asked for. */
@@ -192,16 +211,4 @@ export function useStartStep(projectId: string, step: Step, latest: Prediction |
     /** Other settings may be accepted. */
     forgive: () => error !== null && reset(),
   };
-}
-
-/** Cancels all takes of a step that are running. One that has just ended shows how. */
-export function useCancelPrediction() {
-  const keyframe = useKeyframe();
-  return useMutation({
-    mutationFn: async ({ projectId, step }: Prediction) => {
-      const { predictions } = await keyframe.listPredictions(projectId, { step, hidden: "true" });
-      const running = predictions.filter(isRunning);
-      await Promise.all(running.map((one) => keyframe.cancel(one).catch(unless("generation_ended"))));
-    },
-  });
 }

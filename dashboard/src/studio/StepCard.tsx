@@ -6,15 +6,15 @@ import { knownOf, usedIn } from "../projects/mentions.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { type Icon, IconAlertTriangle, IconDownload, IconMaximize, IconRestore } from "../ui/icons.tsx";
 import { useCast } from "../queries/element-queries.ts";
-import { isRunning } from "../queries/project-queries.ts";
+import { isRunning, useCancel } from "../queries/project-queries.ts";
 import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../steps/status-words.ts";
 import { PredictionState } from "../steps/status.tsx";
 import { MadeFrom } from "../steps/Sources.tsx";
-import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
+import { StepActions, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "../steps/StepScreen.tsx";
 import { StepSettings } from "./StepSettings.tsx";
 import { Takes } from "./Takes.tsx";
-import { choicesOf, modelOf, type StepOptions } from "../steps/step-options.ts";
+import { givenOf, modelOf, type StepOptions } from "../steps/step-options.ts";
 import classes from "./strip.module.css";
 import { useDownload } from "../steps/use-download.ts";
 import type { Take } from "../queries/use-predictions.ts";
@@ -31,7 +31,7 @@ type Props = {
   options: StepOptions;
   /** Whether the service knows these settings. */
   isPlanSaved: boolean;
-  onOptions: (changed: Partial<StepOptions>) => void;
+  onOptions: (changed: StepOptions) => void;
   poster?: string | undefined;
   notYet?: string | null;
   isNext: boolean;
@@ -47,23 +47,15 @@ type Props = {
 };
 
 export function StepCard({ project, step, take, texts, models, options, ...props }: Props) {
-  const { projectId, title, predictions, referenceImagePath } = project;
-  const isVideo = step === "video";
+  const { projectId, title, predictions } = project;
   const latest = predictions[step];
   const shown = take.prediction;
   const starting = useStartStep(projectId, step, latest, texts);
-  const cancel = useCancelPrediction();
+  const cancel = useCancel();
   const isCanceling = cancel.isPending && isRunning(latest);
   const model = modelOf(models, options);
-  // A video takes its look from its frames, unless somebody says otherwise.
-  const ofProject = isVideo || referenceImagePath === null ? [] : [referenceImagePath];
-  const given = {
-    step,
-    references: options.references ?? ofProject,
-    hasFirstFrame: project.takes["first-frame"] !== null || options.firstFrame !== null,
-    hasLastFrame: isVideo && (project.takes["last-frame"] !== null || options.lastFrame !== null),
-  };
-  const prompt = options.prompt.trim() === "" ? texts.texts.textPrompt : options.prompt;
+  const given = givenOf(project, step, options);
+  const prompt = options.prompt ?? texts.texts.textPrompt;
   useDidUpdate(() => void starting.forgive(), [prompt]);
   const cast = useCast(project);
   const used = options.elements ?? usedIn(prompt, cast);
@@ -101,11 +93,11 @@ export function StepCard({ project, step, take, texts, models, options, ...props
         <StepActions
           project={project}
           step={step}
-          choices={choicesOf(model, options, given)}
+          options={options}
           latest={latest}
           isNext={props.isNext}
           notYet={props.notYet ?? null}
-          canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
+          canStart={canStart(options, model)}
           isUnsaved={texts.isDirty}
           isPlanSaved={props.isPlanSaved}
           prompt={texts.texts.textPrompt}
@@ -147,6 +139,10 @@ export function StepCard({ project, step, take, texts, models, options, ...props
     </article>
   );
 }
+
+const canStart = ({ prompt, negativePrompt }: StepOptions, model: Model | undefined) =>
+  textProblem(prompt ?? "", model?.promptMaxLength) === null &&
+  textProblem(negativePrompt ?? "", model?.controls.negativePrompt?.maxLength) === null;
 
 type FailureProps = { prediction: Prediction; error: NonNullable<Prediction["error"]> };
 

@@ -11,9 +11,10 @@ import { ControlField } from "./ControlField.tsx";
 import { EarlierPictures } from "./EarlierPictures.tsx";
 import { ImageField } from "./ImageField.tsx";
 import {
+  fieldsOf,
   type FrameRole,
+  frameOf,
   type Given,
-  forcedValues,
   makesWithoutFrame,
   maxReferences,
   modelOf,
@@ -21,17 +22,15 @@ import {
   settingsOf,
   settingWords,
   type StepOptions,
-  takersOf,
-  takesFirstFrame,
-  takesLastFrame,
-  chosenValue,
-  usedImages,
+  usesFirstFrame,
+  usesLastFrame,
+  valuesOf,
   withoutElements,
 } from "../steps/step-options.ts";
 
 type Props = {
   options: StepOptions;
-  onChange: (changed: Partial<StepOptions>) => void;
+  onChange: (changed: StepOptions) => void;
   models: Model[] | undefined;
   given: Given;
   project: ProjectWithPredictions;
@@ -43,8 +42,9 @@ export function StepSettings({ options, onChange, models, given, project, cast }
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
   const model = modelOf(models, options);
-  const label = options.prompt.trim() === "" ? "Settings" : "Settings, custom prompt";
-  const words = model === undefined ? [] : settingWords(model, options, usedImages(model, options, given));
+  const gone = options.model !== undefined && options.model !== model?.model ? options.model : null;
+  const label = options.prompt == null ? "Settings" : "Settings, custom prompt";
+  const words = model === undefined ? [] : settingWords(model, options, given);
   return (
     <div>
       <Group gap="xs" wrap="nowrap">
@@ -70,13 +70,13 @@ export function StepSettings({ options, onChange, models, given, project, cast }
           <MentionTextarea
             label="Prompt for this step"
             description="Leave empty to use the project's prompt."
-            elements={options.elements === null ? knownOf(cast) : []}
+            elements={options.elements == null ? knownOf(cast) : []}
             minRows={2}
             maxRows={8}
-            value={options.prompt}
-            error={textProblem(options.prompt, model?.promptMaxLength)}
+            value={options.prompt ?? ""}
+            error={textProblem(options.prompt ?? "", model?.promptMaxLength)}
             onChange={({ currentTarget: { value } }) =>
-              onChange({ prompt: value, ...(value.trim() === "" && { elements: null }) })
+              onChange(value.trim() === "" ? { prompt: undefined, elements: undefined } : { prompt: value })
             }
           />
           {options.elements != null && (options.elements.length > 0 || project.filmId !== null) && (
@@ -92,17 +92,20 @@ export function StepSettings({ options, onChange, models, given, project, cast }
               <NativeSelect
                 label="Model"
                 description={aboutModel(model)}
-                data={models.map((one) => ({
-                  value: one.model,
-                  label: `${one.label} · ${priceWords(one)} · ${one.vendor}${one.isDefault ? " (default)" : ""}`,
-                }))}
-                value={model.model}
+                data={[
+                  ...(gone === null ? [] : [{ value: gone, label: `${gone} (not available)` }]),
+                  ...models.map((one) => ({
+                    value: one.model,
+                    label: `${one.label} · ${priceWords(one)} · ${one.vendor}${one.isDefault ? " (default)" : ""}`,
+                  })),
+                ]}
+                value={gone ?? model.model}
                 onChange={({ currentTarget: { value } }) => {
                   const isDefault = models.some((one) => one.model === value && one.isDefault);
-                  onChange({ model: isDefault ? null : value });
+                  onChange({ model: isDefault ? undefined : value });
                 }}
               />
-              <ModelSettings {...{ options, onChange, models, model, given, project }} />
+              <ModelSettings {...{ options, onChange, model, given, project }} />
             </>
           )}
         </Stack>
@@ -111,21 +114,22 @@ export function StepSettings({ options, onChange, models, given, project, cast }
   );
 }
 
-type ModelSettingsProps = Omit<Props, "cast"> & { models: Model[]; model: Model };
+type ModelSettingsProps = Omit<Props, "cast" | "models"> & { model: Model };
 
-function ModelSettings({ options, onChange, models, model, given, project }: ModelSettingsProps) {
+function ModelSettings({ options, onChange, model, given, project }: ModelSettingsProps) {
   const { references, hasLastFrame } = given;
   const isVideo = given.step === "video";
-  const withFirstFrame = takesFirstFrame(model, options);
-  const withLastFrame = hasLastFrame && takesLastFrame(model, options);
+  const continues = options.continuesPreviousShot === true;
+  const withFirstFrame = usesFirstFrame(model, options);
+  const withLastFrame = hasLastFrame && usesLastFrame(model, options);
   const isEither = model.controls.referenceImages?.excludes?.includes("firstFrame");
-  const forced = forcedValues(model, options, usedImages(model, options, given));
+  const { values, forced } = valuesOf(model, options, given);
   const most = maxReferences(model, options, given);
   const projectReference = project.referenceImagePath;
-  const setReferences = (paths: string[]) => onChange({ references: paths });
+  const setReferences = (paths: string[]) => onChange({ referenceImagePaths: paths });
   const ownFrame = (role: FrameRole) => {
     const name = STEP_NAME[role === "firstFrame" ? "first-frame" : "last-frame"];
-    const frame = options[role];
+    const frame = frameOf(options, role);
     return (
       <ImageField
         project={project}
@@ -134,7 +138,7 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
         addLabel="Use an image"
         images={frame === null ? [] : [frame]}
         max={1}
-        onChange={([image = null]) => onChange({ [role]: image })}
+        onChange={([image]) => onChange(fieldsOf(role, image))}
       />
     );
   };
@@ -145,23 +149,25 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
           key={name}
           name={name}
           control={control}
-          value={forced[name] ?? chosenValue(model, name, options.values)}
-          isForced={name in forced}
-          onChange={(value) => {
-            const { [name]: _, ...others } = options.values;
-            onChange({ values: value === undefined ? others : { ...others, [name]: value } });
-          }}
+          value={values[name]}
+          isForced={name in forced && forced[name] === values[name]}
+          onChange={(value) => onChange({ [name]: value })}
         />
       ))}
-      {isVideo && (project.filmId !== null || options.continues) && (
+      {isVideo && (project.filmId !== null || continues) && (
         <Checkbox
           label="Continue the previous shot"
-          description="It starts on the last picture of the previous shot's video."
-          checked={options.continues}
-          onChange={({ currentTarget }) => onChange({ continues: currentTarget.checked })}
+          description="It starts on the end image of the previous shot's video."
+          checked={continues}
+          onChange={({ currentTarget }) =>
+            onChange({
+              ...fieldsOf("firstFrame", undefined),
+              continuesPreviousShot: currentTarget.checked || undefined,
+            })
+          }
         />
       )}
-      {isVideo && !options.continues && (
+      {isVideo && !continues && (
         <Checkbox
           label="Start at the first frame"
           description={
@@ -171,16 +177,16 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
           }
           checked={withFirstFrame}
           disabled={!makesWithoutFrame(model) || model.controls.firstFrame === undefined}
-          onChange={({ currentTarget }) => onChange({ usesFirstFrame: currentTarget.checked })}
+          onChange={({ currentTarget }) => onChange(fieldsOf("firstFrame", currentTarget.checked ? undefined : null))}
         />
       )}
       {isVideo && withFirstFrame && (
         <Group align="flex-start">
-          {!options.continues && ownFrame("firstFrame")}
-          {(model.controls.lastFrame !== undefined || options.lastFrame !== null) && ownFrame("lastFrame")}
+          {!continues && ownFrame("firstFrame")}
+          {(model.controls.lastFrame !== undefined || frameOf(options, "lastFrame") !== null) && ownFrame("lastFrame")}
         </Group>
       )}
-      {given.step === "last-frame" && options.firstFrame !== null && ownFrame("firstFrame")}
+      {given.step === "last-frame" && frameOf(options, "firstFrame") !== null && ownFrame("firstFrame")}
       {hasLastFrame && (withFirstFrame || withLastFrame) && (
         <Checkbox
           label="End at the last frame"
@@ -189,10 +195,10 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
           }
           checked={withLastFrame}
           disabled={model.controls.lastFrame === undefined}
-          onChange={({ currentTarget }) => onChange({ usesLastFrame: currentTarget.checked })}
+          onChange={({ currentTarget }) => onChange(fieldsOf("lastFrame", currentTarget.checked ? undefined : null))}
         />
       )}
-      {most > 0 ? (
+      {(most > 0 || references.length > 0) && (
         <>
           <ImageField
             project={project}
@@ -211,16 +217,11 @@ function ModelSettings({ options, onChange, models, model, given, project }: Mod
           </ImageField>
           <EarlierPictures project={project} images={references} max={most} onChange={setReferences} />
         </>
-      ) : null}
+      )}
       {references.length > most && (
         <Text size="xs">
           {model.label} takes {most === 0 ? "no reference images" : `only ${most} of these images`}
-          {most === 0 && given.step !== "first-frame" && withFirstFrame ? " beside the first frame" : ""}. Models that
-          take what is here:{" "}
-          {takersOf(models, options, given)
-            .map(({ label }) => label)
-            .join(", ") || "none"}
-          .
+          {most === 0 && given.step !== "first-frame" && withFirstFrame ? " beside the first frame" : ""}.
         </Text>
       )}
     </>

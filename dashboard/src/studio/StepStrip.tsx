@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
 import type { Prediction, ProjectWithPredictions, Shot, Step } from "../../../client/index.ts";
-import { useShotBefore } from "../queries/film-queries.ts";
+import { usePreviousShot } from "../queries/film-queries.ts";
 import { selectionOf, useChangeProject, isRunning } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, nounOf, STEP_NAME } from "../steps/status-words.ts";
 import { useServices } from "../services.ts";
@@ -12,14 +12,14 @@ import type { Look } from "./AboutTake.tsx";
 import { Sources } from "../steps/Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
 import {
-  type FrameRole,
   frameOf,
   isUpload,
   modelOf,
+  fieldsOf,
   optionsOf,
   type StepOptions,
-  takesFirstFrame,
-  takesLastFrame,
+  usesFirstFrame,
+  usesLastFrame,
 } from "../steps/step-options.ts";
 import classes from "./strip.module.css";
 import { useModelLabel, useModels } from "../queries/use-models.ts";
@@ -40,13 +40,13 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     "last-frame": takeOf(project, "last-frame"),
   };
   const { "first-frame": first, video, "last-frame": last } = takes;
-  const shotBefore = useShotBefore(project);
+  const previousShot = usePreviousShot(project);
   const posterFrame = usePrediction(project, video.prediction?.input.firstFramePredictionId ?? null);
   const posterImage = useReferenceAddress(video.prediction?.input.firstFrameImagePath ?? null);
   const services = useServices();
   const queries = useQueryClient();
   const plan = usePlan(project);
-  const isFirstShot = shotBefore === null;
+  const isFirstShot = previousShot === null;
   const select = useChangeProject(project.projectId);
   const [address, setAddress] = useSearchParams();
   /** The open view is in the address, for a reload and a second tab. */
@@ -62,10 +62,12 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     look({ take: shown.map(({ predictionId }) => predictionId).join() });
   };
   const planned = plan.optionsOf("video");
-  const forVideo = { ...planned, continues: planned.continues && !isFirstShot }; // else it begins at its own frame
-  useStoreEnds(forVideo.continues && shotBefore ? [shotBefore] : []);
-  const startsAtFirst = takesFirstFrame(modelOf(models.video, forVideo), forVideo);
-  const next = nextStep(project, startsAtFirst && !forVideo.continues && forVideo.firstFrame === null);
+  const continues = planned.continuesPreviousShot === true && !isFirstShot; // else it begins at its own frame
+  const forVideo = { ...planned, continuesPreviousShot: continues };
+  const ofVideo = { firstFrame: frameOf(planned, "firstFrame"), lastFrame: frameOf(planned, "lastFrame") };
+  useStoreEnds(continues && previousShot ? [previousShot] : []);
+  const startsAtFirst = usesFirstFrame(modelOf(models.video, forVideo), forVideo);
+  const next = nextStep(project, startsAtFirst && !continues && ofVideo.firstFrame === null);
   const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });
   const card = (step: Step) => ({
     project,
@@ -75,7 +77,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
     take: takes[step],
     models: models[step],
     options: step === "video" ? forVideo : plan.optionsOf(step),
-    onOptions: (changed: Partial<StepOptions>) => plan.set(step, changed),
+    onOptions: (changed: StepOptions) => plan.set(step, changed),
     isNext: step === next,
     isLookedAt: !isWide && address.get("step") === step,
     onLook: () => address.get("step") !== step && look({ step }),
@@ -88,7 +90,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   const reuse = async (prediction: Prediction) => {
     const { step, input } = prediction;
     const selected: Partial<Record<Step, string | null>> = {};
-    const ofStep: Partial<Record<FrameRole, string>> = {};
+    let ofStep: StepOptions = {};
     const named: string[] = [];
     const deleted: string[] = [];
     for (const [role, frameStep] of FRAMES) {
@@ -108,7 +110,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
         Object.assign(selected, selection);
         if (selection[frameStep] === null) continue;
       } else {
-        ofStep[role] = frame;
+        ofStep = { ...ofStep, ...fieldsOf(role, frame) };
       }
       named.push(name);
     }
@@ -121,7 +123,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
       { change: { ...(aspectRatio === null ? {} : { aspectRatio }), selected } },
       {
         onSuccess: () => {
-          plan.set(step, made);
+          plan.replace(step, () => made);
           look({ takes: null, take: null });
           notify(
             reusedWords(nounOf(step), named, [...deleted.map((name) => `its ${name}, which is deleted`), ...leftOut]),
@@ -130,12 +132,14 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
       },
     );
   };
+  /** A video that continues the previous shot needs no first frame of its own. */
+  const isOffered = (step: Step) => step !== "first-frame" || !continues || project.predictions[step] !== null;
   const onReuse = (prediction: Prediction) => void reuse(prediction);
-  const endsAtLast = takesLastFrame(modelOf(models.video, forVideo), forVideo);
-  const firstSource = forVideo.continues
-    ? { alt: END_BEFORE, frame: shotBefore?.takes.video?.endImagePath ?? null }
-    : sourceOf("first frame", forVideo.firstFrame, first);
-  const lastSource = sourceOf("last frame", forVideo.lastFrame, last);
+  const endsAtLast = usesLastFrame(modelOf(models.video, forVideo), forVideo);
+  const firstSource = continues
+    ? { alt: END_BEFORE, frame: previousShot?.takes.video?.endImagePath ?? null }
+    : sourceOf("first frame", ofVideo.firstFrame, first);
+  const lastSource = sourceOf("last frame", ofVideo.lastFrame, last);
   const nextFrom = endsAtLast ? [firstSource, lastSource] : [firstSource];
   const shownInput = video.prediction?.input;
   const isSame =
@@ -144,16 +148,16 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   return (
     <>
       <section className={classes.strip} aria-label="Steps">
-        {(isWide ? PLAYING_ORDER : MAKING_ORDER).map((step) =>
+        {(isWide ? PLAYING_ORDER : MAKING_ORDER).filter(isOffered).map((step) =>
           step === "video" ? (
             <StepCard
               key={step}
               {...card(step)}
               poster={posterFrame?.output?.url ?? posterImage.data ?? undefined}
               notYet={
-                forVideo.continues
-                  ? whyNotContinued(shotBefore)
-                  : startsAtFirst && forVideo.firstFrame === null
+                continues
+                  ? whyNotContinued(previousShot)
+                  : startsAtFirst && ofVideo.firstFrame === null
                     ? whyNotYet(project.predictions["first-frame"], first)
                     : null
               }
@@ -214,7 +218,7 @@ function nextStep({ takes }: ProjectWithPredictions, needsFrame: boolean): Step 
 
 const END_BEFORE = "End of the previous shot";
 
-/** Why a video that continues the shot before cannot start: without a video of that shot, and without one that is being made. */
+/** Why a video that continues the previous shot cannot start: without a video of that shot, and without one that is being made. */
 function whyNotContinued(before: Shot | null | undefined): string | null {
   if (before === undefined) return "";
   if (before === null) return null;

@@ -56,7 +56,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
             <Group gap="xs" wrap="nowrap">
               {filmId !== null && (takes["last-frame"] ?? takes.video) !== null && (
                 <NewButton variant={isMade ? "filled" : "default"} onClick={next.open}>
-                  Next shot
+                  New shot after this
                 </NewButton>
               )}
               <ProjectMenu

@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import type { Prediction } from "../../../client/index.ts";
-import { unlessGone } from "../ui/errors.ts";
+import { useDeleteLater } from "../queries/delete-later.tsx";
+import { STEP_NAME } from "../steps/status-words.ts";
 import { useKeyframe } from "../services.ts";
 import { IconDownload, IconEye, IconEyeOff, IconTrash } from "../ui/icons.tsx";
 import { ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
@@ -37,7 +38,7 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
             label: "Delete",
             Icon: IconTrash,
             isDelete: true,
-            window: (opened) => <DeleteTake {...opened} prediction={prediction} />,
+            window: (opened) => <DeleteTake {...opened} {...{ prediction, title }} />,
           },
         ]}
       />
@@ -53,16 +54,21 @@ function useHide() {
   });
 }
 
-function DeleteTake({ prediction, isOpen, onClose }: WindowProps & { prediction: Prediction }) {
-  const { step, output } = prediction;
-  const keyframe = useKeyframe();
+function DeleteTake({ prediction, title, isOpen, onClose }: WindowProps & { prediction: Prediction; title: string }) {
+  const { predictionId, step, output } = prediction;
+  const deleteLater = useDeleteLater();
   const remove = useMutation({
-    mutationFn: () => keyframe.deletePrediction(prediction).catch(unlessGone),
+    mutationFn: () =>
+      deleteLater({
+        id: predictionId,
+        title: `${STEP_NAME[step]} of ${title}`,
+        remove: (last) => last.deletePrediction(prediction),
+      }),
     onSuccess: onClose,
   });
   return (
     <DeleteWindow noun="take" isOpen={isOpen} onClose={onClose} removal={remove} onDelete={() => remove.mutate()}>
-      {output === null ? "It" : "It and its file"} will be deleted. This cannot be undone.
+      {output === null ? "It" : "It and its file"} will be deleted. You can undo it for ten seconds.
       {output !== null && step !== "video" && " Videos made from it stay."}
     </DeleteWindow>
   );

@@ -1,25 +1,20 @@
 import type { Balance, ExceededBudget, ExhaustedBalance, Usage } from "../../../client/index.ts";
 import { exactTime } from "./format-time.ts";
 
-const formatOf = (digits: Intl.NumberFormatOptions) => {
-  const format = new Intl.NumberFormat(undefined, {
+/** Micro-dollars with two decimals. An amount below a cent has more, so that it is not shown as zero; `isExact`: all that it has. */
+export function dollars(micros: number, isExact = false): string {
+  const isSmall = micros !== 0 && Math.abs(micros) < 10_000;
+  return new Intl.NumberFormat(undefined, {
     style: "currency",
     currency: "USD",
     currencyDisplay: "narrowSymbol",
-    ...digits,
-  });
-  return (micros: number): string => format.format(micros / 1_000_000);
-};
-const inCents = formatOf({});
-const belowACent = formatOf({ maximumSignificantDigits: 2 });
-const exactly = formatOf({ minimumFractionDigits: 2, maximumFractionDigits: 6 });
-
-/** Micro-dollars with two decimals. An amount below a cent has more, so that it is not shown as zero. */
-export const dollars = (micros: number): string =>
-  (micros !== 0 && Math.abs(micros) < 10_000 ? belowACent : inCents)(micros);
+    ...(isExact ? { minimumFractionDigits: 2, maximumFractionDigits: 6 } : isSmall && { maximumSignificantDigits: 2 }),
+  }).format(micros / 1_000_000);
+}
 
 /** For a cost above what is left: with all digits if the rounded amounts would be equal. */
-export const apart = (left: number, cost: number) => (dollars(left) === dollars(cost) ? exactly : dollars);
+export const apart = (left: number, cost: number) => (micros: number) =>
+  dollars(micros, dollars(left) === dollars(cost));
 
 /** What a start makes, such as “8 takes”, and what would make it cheaper, such as “fewer takes”. */
 export type Start = { what: string; fewer?: string | undefined };

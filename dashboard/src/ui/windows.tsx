@@ -176,7 +176,7 @@ type DeleteWindowProps = WindowProps & {
   /** What is deleted, such as “film”. */
   noun: string;
   removal: Saving;
-  submit?: string;
+  submit?: string | undefined;
   onDelete: () => void;
   children: ReactNode;
 };

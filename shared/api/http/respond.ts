@@ -118,7 +118,7 @@ export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boole
 
 /**
  * With the status, this decides every field of the answer: all others are set with the status, and a final status is never left.
- * Except for hidden, outdated, its changed elements, its last picture and the cost, which can change at any time.
+ * Except for hidden, outdated, its changed elements, its end image and the cost, which can change at any time.
  */
 const stateOf = ({ id, attempt, queuePosition, progress, cost, ...row }: PredictionRow) =>
   `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${flagsOf(row)}${row.changedElements.map(changeTag).join("")}.${costTag(cost)}`;

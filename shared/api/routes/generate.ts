@@ -130,7 +130,7 @@ const predictionOf = ({ path }: Pick<Call<"changePrediction">, "path">) => ({
   prediction_id: path("predictionId"),
 });
 
-/** PATCH /api/projects/:projectId/predictions/:predictionId → 200 with the prediction, hidden or shown, or with its last picture. */
+/** PATCH /api/projects/:projectId/predictions/:predictionId → 200 with the prediction, hidden or shown, or with its end image. */
 export const changePrediction: Handler<"changePrediction"> = async (call, deps) => {
   const { hidden, endImagePath } = call.body;
   const args = { ...predictionOf(call), changes: { hidden, end_image_path: endImagePath } };

@@ -215,7 +215,7 @@ export const generationOperations = {
     summary: "Start what was quoted, at its price",
     description:
       "Starts exactly what the estimate was for, or nothing; with the quote of a film, all its shots, and `predictions` has them. The quote is valid for ten minutes, for one start, and for the user and the app (OAuth client) that requested it. If you repeat the request within a day, the answer is the same prediction and nothing is charged again.\n\n" +
-      "`not_found` means that there is no such quote, or that it has expired; `precondition_failed` that the price, the model, the prompt, the elements, the frames or the missing shots have changed since. Estimate again. `idempotency_mismatch` means that you used the key `quote:` with this quoteId in another request. Every error of a start is possible too, such as `budget_exceeded` when something else was started meanwhile.",
+      "`not_found` means that you have no quote with this quoteId, or that it has expired; `precondition_failed` that the price, the model, the prompt, the elements, the frames or the missing shots have changed since. Estimate again. `idempotency_mismatch` means that you used the key `quote:` with this quoteId in another request. Every error of a start is possible too, such as `budget_exceeded` when something else was started meanwhile.",
     happensOnce: true,
     body: startQuoteBody,
     errors: [

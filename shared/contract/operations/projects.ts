@@ -138,17 +138,17 @@ export const projectOperations = {
   changePrediction: {
     ...take,
     method: "PATCH",
-    summary: "Hide a prediction or show it again; store the last picture of a video",
+    summary: "Hide a prediction or show it again; store the end image of a video",
     description:
       "Lists leave a hidden prediction out, and its step shows another take unless this one is selected. It can still be read, selected and used by its id.\n\n" +
-      "`endImagePath` is the last picture of a video, which you have uploaded: starts of the next shot that wait for it begin. After a timeout or a 5xx, repeat the request: the result is the same.",
+      "`endImagePath` is the end image of a video, which you have uploaded: starts of the next shot that wait for it begin. After a timeout or a 5xx, repeat the request: the result is the same.",
     body: changePredictionBody,
     tagged: true,
     errors: ["not_found", "unsupported_input"],
     examples: [
       { summary: "A take that you have rejected", path: takePath, body: { hidden: true } },
       {
-        summary: "The last picture of a video",
+        summary: "The end image of a video",
         path: { ...takePath, predictionId: SAMPLE.videoId },
         body: { endImagePath: SAMPLE.referenceImagePath },
       },

@@ -50,7 +50,7 @@ function wholePrediction(one: Prediction): Short {
   const { path: __, sha256: ___, ...output } = one.output ?? {};
   const running = `It is ${one.status}. Call wait again with the same arguments.`;
   const waits =
-    "It waits for the previous shot's video and its last picture. If that video has ended, ask the user to open the film.";
+    "It waits for the previous shot's video and its end image. If that video has ended, ask the user to open the film.";
   const next = one.completedAt !== null ? null : one.waitsFor === null ? running : waits;
   return {
     ...alone(one),

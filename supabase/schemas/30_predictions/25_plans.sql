@@ -8,16 +8,21 @@ $$;
 comment on function keyframe_private.images_of_plan is 'The uploaded images that a plan names.';
 create index projects_images_of_plan_idx on keyframe.projects using gin (keyframe_private.images_of_plan(plan)) where plan <> '{}';
 
+create function keyframe_private.planned_fields(step text)
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return array(
+    select f from unnest(keyframe_private.input_fields() || array['model']) f
+    where f <> all (array['seed', 'elements', 'elementIds', 'continuesPredictionId', 'referenceImagePath'])
+      and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio', 'lastFramePredictionId', 'lastFrameImagePath']))
+      and (step <> 'first-frame' or f not like 'firstFrame%'));
+end $$;
+comment on function keyframe_private.planned_fields is 'The fields that a plan can have for a step; shared/contract/projects.ts has the same.';
+
 -- Which values are allowed depends on the model, and is checked by the start. This refuses what no start could use.
 create function keyframe_private.require_planned(step text, settings jsonb)
 returns void language plpgsql stable set search_path = '' as $$
 declare
-  frames constant text[] := array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath'];
-  fields constant text[] := array(
-    select f from unnest(keyframe_private.input_fields() || array['model']) f
-    where f <> all (array['seed', 'elements', 'elementIds', 'continuesPredictionId', 'referenceImagePath'])
-      and (step = 'video' or f <> all (array['continuesPreviousShot', 'durationSeconds', 'audio'] || frames[3:4]))
-      and (step <> 'first-frame' or f <> all (frames)));
   field record;
   mistake text;
 begin
@@ -26,7 +31,7 @@ begin
     mistake := case
       when field.name <> all (keyframe_private.input_fields() || array['model']) then 'is no field of a start'
       when field.value = 'null' then null
-      when field.name <> all (fields) then 'is not a field of a plan for this step'
+      when field.name <> all (keyframe_private.planned_fields(step)) then 'is not a field of a plan for this step'
       when field.name like '%PredictionId' and field.text !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then 'must be a predictionId'
       when field.name in ('prompt', 'negativePrompt') and (jsonb_typeof(field.value) <> 'string' or char_length(field.text) > 4000
         or not keyframe_private.has_visible_character(field.text) or not keyframe_private.is_plain_text(field.text))
@@ -86,36 +91,49 @@ end $$;
 create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
-  first_frame constant text[] := array['firstFramePredictionId', 'firstFrameImagePath', 'continuesPreviousShot'];
-  last_frame constant text[] := array['lastFramePredictionId', 'lastFrameImagePath'];
-  planned jsonb := project.plan -> wanted.step::text;
+  references_fields constant text[] := array['referenceImagePath', 'referenceImagePaths'];
+  planned jsonb := coalesce(project.plan -> wanted.step::text, '{}');
+  is_planned_model constant boolean := wanted.model is null and planned ->> 'model' is not null;
   chosen keyframe.models;
+  role text;
+  fields text[];
 begin
-  if planned is null or jsonb_typeof(wanted.input) <> 'object' then
+  if jsonb_typeof(wanted.input) <> 'object' or planned = '{}' and project.reference_image_path is null then
     return;
   end if;
   select m.* into chosen from keyframe.models m
   where m.step = wanted.step
     and m.model = coalesce(wanted.model, planned ->> 'model', (select d.model from keyframe.step_defaults d where d.step = wanted.step));
-  perform keyframe_private.raise_if(wanted.model is null and planned ->> 'model' is not null
-    and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())), 'model_unavailable',
+  perform keyframe_private.raise_if(is_planned_model and (chosen.model is null or not chosen.enabled or not keyframe_private.is_available(chosen, now())),
+    'model_unavailable',
     format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned ->> 'model'));
   planned := planned - array(
     select k.name from keyframe_private.known_controls() k
-    where (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '')
-      or not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)));
+    where k.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> k.name, planned -> k.name)
+      or (k.kind = 'choice' or k.name = 'negativePrompt') and (wanted.model <> coalesce(planned ->> 'model', '') or not chosen.controls ? k.name));
   wanted.model := coalesce(wanted.model, planned ->> 'model');
   planned := planned - 'model'::text;
-  if wanted.input ?| array['referenceImagePath', 'referenceImagePaths'] or not chosen.controls ? 'referenceImages' then
+  if wanted.input ?| references_fields or not chosen.controls ? 'referenceImages' then
     planned := planned - 'referenceImagePaths'::text;
+  elsif not planned ? 'referenceImagePaths' and wanted.step <> 'video' and project.reference_image_path is not null
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+      or keyframe_private.shown_take(project, 'first-frame') is null) then -- else that frame is the one
+    planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
-  if wanted.input ?| first_frame then
-    planned := planned - first_frame;
-  elsif planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
+  foreach role in array array['firstFrame', 'lastFrame'] loop
+    fields := array[role || 'PredictionId', role || 'ImagePath'] || case role when 'firstFrame' then array['continuesPreviousShot'] else '{}' end;
+    if wanted.input ?| fields then
+      planned := planned - fields;
+    elsif wanted.step = 'video' and (is_planned_model and not chosen.controls ? role
+      or chosen.controls #> array[role, 'needs'] ? 'firstFrame' and planned -> 'firstFramePredictionId' = 'null') then
+      planned := (planned - fields) || jsonb_build_object(role || 'PredictionId', null); -- also of one that is the project's
+    elsif wanted.step = 'video' and planned -> fields[1] = 'null' and (chosen.controls #> array[role, 'required'] = 'true'
+      or role = 'firstFrame' and not chosen.controls ? 'aspectRatio') then
+      planned := planned - fields[1]; -- it makes none without
+    end if;
+  end loop;
+  if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text; -- it has become the first one
-  end if;
-  if wanted.input ?| last_frame then
-    planned := planned - last_frame;
   end if;
   wanted.input := planned || wanted.input;
 end $$;
@@ -123,13 +141,14 @@ comment on function keyframe_private.apply_plan is 'A start, completed with what
 
 -- How a video starts.
 
-create function keyframe_private.begins_at_own_frame(project keyframe.projects)
+create function keyframe_private.needs_first_frame(project keyframe.projects)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return (project.plan #> '{video,continuesPreviousShot}' is distinct from 'true' or (keyframe_private.previous_shot(project)).id is null)
-    and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false);
+    and not coalesce(project.plan -> 'video' ?| array['firstFramePredictionId', 'firstFrameImagePath'], false)
+    and (keyframe_private.shown_take(project, 'video') is null or keyframe_private.shown_take(project, 'first-frame') is not null);
 end $$;
-comment on function keyframe_private.begins_at_own_frame is 'Whether the video of a project starts at its own first frame.';
+comment on function keyframe_private.needs_first_frame is 'Whether a first frame must be made for a shot: its video starts there, and is not made from something else.';
 
 create function keyframe_private.previous_shot(project keyframe.projects)
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
@@ -143,8 +162,8 @@ begin
 end $$;
 comment on function keyframe_private.previous_shot is 'The previous shot in its film; null for the first one.';
 
--- The stored last picture; without it the frame that the video was made to end on, which is nearly the same.
-create function keyframe_private.end_of_video(video keyframe.predictions)
+-- The stored end image; without it the frame that the video was made to end on, which is nearly the same.
+create function keyframe_private.end_image_of(video keyframe.predictions)
 returns jsonb language plpgsql stable set search_path = '' as $$
 begin
   return case
@@ -157,9 +176,9 @@ begin
       then jsonb_build_object('firstFramePredictionId', video.input -> 'lastFramePredictionId')
   end;
 end $$;
-comment on function keyframe_private.end_of_video is 'The last picture of a video, as a field of an input; null while it is not known.';
+comment on function keyframe_private.end_image_of is 'The end image of a video, as a field of an input; null while it is not known.';
 
-create function keyframe_private.video_to_show(shot keyframe.projects)
+create function keyframe_private.expected_video(shot keyframe.projects)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
@@ -168,11 +187,11 @@ begin
      order by r.created_at desc, r.id desc limit 1),
     keyframe_private.shown_take(shot, 'video'));
 end $$;
-comment on function keyframe_private.video_to_show is 'The video that a shot will show: the selected one, the one being made, or the one shown now.';
+comment on function keyframe_private.expected_video is 'The video that a shot will show: the selected one, the one being made, or the one shown now.';
 
--- The video is not locked: if it is deleted, a start that waits for it fails as if the video had failed. `started`: a project whose video
--- the same request starts, which has no row yet.
-create function keyframe_private.continue_previous(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
+-- The video is not locked: if it is deleted, a start that waits for it fails as if the video had failed. `started`: the shot whose video
+-- the same request starts, which has no row yet; or this shot itself, to get a price as if its first frame were being made.
+create function keyframe_private.resolve_beginning(inout wanted keyframe.predictions, project keyframe.projects, started uuid)
 language plpgsql volatile set search_path = '' as $$
 declare
   asked constant jsonb := wanted.input -> 'continuesPreviousShot';
@@ -200,11 +219,11 @@ begin
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
     'This shot has no previous shot in a film, so it cannot continue one. Start it from a frame.');
   if previous.id is distinct from started or previous.selected_video_id is not null then
-    select v.* into video from keyframe.predictions v where v.id = keyframe_private.video_to_show(previous);
-    perform keyframe_private.raise_if(not found, 'frame_not_ready',
+    select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
+    perform keyframe_private.raise_if(not found and project.id is distinct from started, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
-  frame := keyframe_private.end_of_video(video);
+  frame := keyframe_private.end_image_of(video);
   if frame is null then -- else read_input compares the frame itself
     ratios := array[coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio), coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio)];
     perform keyframe_private.raise_if(ratios[1] <> ratios[2], 'unsupported_input',
@@ -215,10 +234,10 @@ begin
   wanted.input := wanted.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(frame, '{}');
 end $$;
-comment on function keyframe_private.continue_previous is 'A start that continues the previous shot: with that video''s last picture, or waiting for it.';
+comment on function keyframe_private.resolve_beginning is 'A start that continues the previous shot: with that video''s end image, or waiting for it.';
 
 -- A row that raises or is locked delays no other. The sweep finds skipped rows.
-create function keyframe_private.begin_continuing(owner uuid)
+create function keyframe_private.begin_waiting(owner uuid)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   waiting record;
@@ -229,17 +248,17 @@ declare
   refused keyframe_private.refusal;
 begin
   for waiting in
-    select w.id, w.input, w.waits_for, v as video, keyframe_private.is_too_late(w) as is_too_late
+    select w.id, w.input, w.model, w.waits_for, v as video, keyframe_private.has_waited_too_long(w) as has_waited_too_long
     from keyframe.predictions w
     left join keyframe.predictions v on v.id = w.waits_for
     where w.owner_id = owner and w.waits_for is not null and w.status = 'queued'
-      and (v.id is null or keyframe_private.is_too_late(w) or v.completed_at is not null
-        and (v.status <> 'succeeded' or keyframe_private.end_of_video(v) is not null))
+      and (v.id is null or keyframe_private.has_waited_too_long(w) or v.completed_at is not null
+        and (v.status <> 'succeeded' or keyframe_private.end_image_of(v) is not null))
     order by w.created_at, w.id limit 50
     for update of w skip locked
   loop
     looked_at := looked_at + 1;
-    frame := keyframe_private.end_of_video(waiting.video);
+    frame := keyframe_private.end_image_of(waiting.video);
     begin
       if frame is not null then
         begin
@@ -248,16 +267,20 @@ begin
           insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
           select waiting.id, 'first_frame', frame ->> 'firstFrameImagePath', (frame ->> 'firstFramePredictionId')::uuid;
           update keyframe.predictions p set input = p.input || frame, waits_for = null, updated_at = now() where p.id = waiting.id;
+          update keyframe_private.provider_submits s -- its price counts the pixels of the images, and the model's ceiling was held
+          set metrics = jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(waiting.input || frame)),
+            most_micros = least(s.most_micros, (keyframe_private.most_cost(waiting.model, waiting.input || frame, s.created_at)).most_micros)
+          where s.prediction_id = waiting.id and s.metrics is not null;
         exception when sqlstate 'KEYFR' then
           get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
           perform keyframe_private.mark_failed(waiting.id, refused.code, refused.sentence, false);
         end;
-      elsif waiting.is_too_late then
+      elsif waiting.has_waited_too_long then
         perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
-          'It waited a day for the previous shot. Generate that video, store its last picture, then run this step again.', true);
+          'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
       else
         -- Another take of the same time may exist or be in progress. An older one is the one to replace.
-        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.video_to_show(p)
+        select o.* into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
         where p.id = (waiting.video).project_id and p.owner_id = owner
           and (o.completed_at is null or o.created_at > (waiting.video).created_at - interval '1 minute');
         if found then
@@ -280,16 +303,16 @@ begin
   end loop;
   return looked_at = 50 and raised < 50;
 end $$;
-comment on function keyframe_private.begin_continuing is 'Starts predictions of this owner whose awaited picture is known, and fails those whose picture will never be. At most 50; true: there may be more.';
+comment on function keyframe_private.begin_waiting is 'Starts predictions of this owner whose awaited end image is known, and fails those that will never get one. At most 50; true: there may be more.';
 
-create function keyframe_private.is_too_late(waiting keyframe.predictions)
+create function keyframe_private.has_waited_too_long(waiting keyframe.predictions)
 returns boolean language sql stable set search_path = '' as $$
   select waiting.created_at < now() - interval '1 day'
 $$;
-comment on function keyframe_private.is_too_late is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
+comment on function keyframe_private.has_waited_too_long is 'Whether a prediction has waited too long for the previous shot: its price is held, and counts on the day of its start.';
 
--- Called for the end of a video, and for its last picture. Only inserts, so waiting predictions never delay the end.
-create function keyframe_private.add_continue()
+-- Called for the end of a video, and for its end image. Only inserts, so waiting predictions never delay the end.
+create function keyframe_private.add_waiting_work()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from keyframe.predictions w where w.waits_for = new.id and w.status = 'queued') then
@@ -305,7 +328,7 @@ declare
 begin
   if held.id is not null then
     perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
-    if keyframe_private.begin_continuing(held.owner_id) then
+    if keyframe_private.begin_waiting(held.owner_id) then
       perform keyframe_private.reschedule(held, now(), 0, null);
     else
       perform keyframe_private.finish_work(held);
@@ -313,4 +336,4 @@ begin
     perform keyframe_private.admit_waiting(held.owner_id);
   end if;
 end $$;
-comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its last picture is known.';
+comment on function keyframe_worker.continue_shots is 'Starts predictions that wait for the previous shot, if its end image is known.';

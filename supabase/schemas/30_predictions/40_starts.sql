@@ -76,7 +76,10 @@ begin
   wanted.owner_id := project.owner_id;
   wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.continue_previous(wanted, project, started);
+  wanted := keyframe_private.resolve_beginning(wanted, project, started);
+  if started = project.id and not wanted.input ? 'continuesPreviousShot' then
+    wanted.input := wanted.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+  end if;
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -102,7 +105,7 @@ begin
       from keyframe_private.takers_of(asked, project, chosen) t)));
   end;
 end $$;
-comment on function keyframe_private.resolve_start is 'Completes and checks a start: owner, model, input. started: see continue_previous.';
+comment on function keyframe_private.resolve_start is 'Completes and checks a start: owner, model, input. started: see resolve_beginning.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$

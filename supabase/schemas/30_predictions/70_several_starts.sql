@@ -13,7 +13,7 @@ begin
   perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
 end $$;
-comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see continue_previous.';
+comment on function keyframe_private.price_start is 'Completes a start with every check except budgets, and returns its cost. started: see resolve_beginning.';
 
 create function keyframe_private.sum_of(costs keyframe_private.run_cost[])
 returns keyframe_private.run_cost language plpgsql immutable set search_path = '' as $$
@@ -76,7 +76,7 @@ begin
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
     is_wanted := (project_ids is null or shot.id = any (project_ids))
       and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
-      and (wanted <> 'first-frame' or keyframe_private.begins_at_own_frame(shot))
+      and (wanted <> 'first-frame' or keyframe_private.needs_first_frame(shot))
       and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
     if is_wanted then
       shots := shots || shot.id;
@@ -85,7 +85,7 @@ begin
   end loop;
   return shots;
 end $$;
-comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames of shots whose video starts elsewhere.';
+comment on function keyframe_private.shots_without is 'The shots of the caller''s film that have no take of a step (with_outdated: no current take) and no running prediction, in order; with project_ids, only these. Skips first frames that no video needs.';
 
 create function keyframe_private.estimate_starts(
   projects uuid[], step keyframe.generation_step, input jsonb, model text,
@@ -102,24 +102,33 @@ declare
 begin
   starts := '{}';
   foreach project in array projects loop
+    refused := null;
+    shot := '{"model": null, "estimateMicros": null, "atMostMicros": null, "elements": []}';
     begin
-      priced := keyframe_private.price_start(project, step, input, model, started);
-      started := project;
-      costs := costs || priced.cost;
-      starts := starts || priced.wanted;
+      begin
+        priced := keyframe_private.price_start(project, step, input, model, started);
+        started := project;
+        costs := costs || priced.cost;
+        starts := starts || priced.wanted;
+      exception when sqlstate 'KEYFR' then
+        get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+        if refused.code <> 'frame_not_ready' then
+          raise;
+        end if;
+        priced := keyframe_private.price_start(project, step, input, model, project);
+      end;
       shot := jsonb_build_object('model', (priced.wanted).model, 'estimateMicros', (priced.cost).estimate_charge_micros,
-        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input), 'error', null);
+        'atMostMicros', (priced.cost).most_charge_micros, 'elements', keyframe_private.element_names((priced.wanted).input));
     exception when sqlstate 'KEYFR' then
-      get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
-      shot := jsonb_build_object('model', null, 'estimateMicros', null, 'atMostMicros', null, 'elements', '[]'::jsonb,
-        'error', jsonb_build_object('code', refused.code, 'message', refused.sentence));
+      null; -- it has no price
     end;
-    shots := shots || (shot || jsonb_build_object('projectId', project));
+    shots := shots || (shot || jsonb_build_object('projectId', project, 'error',
+      case when refused.code is not null then jsonb_build_object('code', refused.code, 'message', refused.sentence) end));
   end loop;
   cost := keyframe_private.sum_of(costs);
   estimate := jsonb_build_object('shots', shots) || keyframe_private.estimate_json(cost);
 end $$;
-comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed.';
+comment on function keyframe_private.estimate_starts is 'The cost of each start or why it is refused, and the sum of the others, with these completed. A start that lacks only the frame on which its video starts has a cost, too.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,

@@ -62,9 +62,9 @@ begin
     select distinct w.owner_id from (
       select o as row, o.owner_id, o.waits_for from keyframe.predictions o
       where o.waits_for >= start and o.status = 'queued' order by o.waits_for limit max_rows) w
-    where keyframe_private.is_too_late(w.row) or not exists (
+    where keyframe_private.has_waited_too_long(w.row) or not exists (
       select from keyframe.predictions v where v.id = w.waits_for
-        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_of_video(v) is null))) s
+        and (v.completed_at is null or v.status = 'succeeded' and keyframe_private.end_image_of(v) is null))) s
   where not keyframe_private.has_work(s.owner_id, 'continue');
 end $$;
 comment on function keyframe_private.add_continuing is 'Adds work for owners with predictions that no longer need to wait for the previous shot.';

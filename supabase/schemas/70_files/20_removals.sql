@@ -87,7 +87,7 @@ returns text[] language plpgsql immutable set search_path = '' as $$
 begin
   return array_remove(array(select i.path from keyframe_private.images_of(prediction.input) i) || prediction.end_image_path, null);
 end $$;
-comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its last picture.';
+comment on function keyframe_private.uploads_of is 'The uploaded images that a prediction used, and its end image.';
 
 create function keyframe_private.remove_deleted_files()
 returns trigger language plpgsql volatile security definer set search_path = '' as $$

@@ -9,7 +9,7 @@ import { addReference } from "../../support/database/user.ts";
 import { untilSomebodyWaits } from "../../support/database/waiting.ts";
 import { call } from "../../support/database/webhooks.ts";
 
-// A shot whose video begins where the one before ends: it waits for that video, and for the picture on which it ends.
+// A shot whose video begins where the one before ends: it waits for that video, and for its end image.
 
 const db = useDatabase("shipped limits");
 const world = useWorld(db);
@@ -195,7 +195,7 @@ describe("what it begins with", () => {
 
   test.each([
     ["no shot is before it", 0, "unsupported_input"],
-    ["the shot before has no video, and none is made", 1, "frame_not_ready"],
+    ["the previous shot has no video, and none is made", 1, "frame_not_ready"],
   ])("%s → refused", async (_what, at, code) => {
     const { projects } = await addContinuingFilm(2);
     expect(await codeOf(startVideo(projects[at] ?? "", { input: { continuesPreviousShot: true } }))).toBe(code);
@@ -214,7 +214,7 @@ describe("what it begins with", () => {
   });
 });
 
-test("the shot before shows another video, or the shot is moved → its take is outdated; moved back, it is not", async () => {
+test("the previous shot shows another video, or the shot is moved → its take is outdated; moved back, it is not", async () => {
   const { film, projects } = await addContinuingFilm(3);
   const video = await takeOf(projects[0]);
   const take = await takeOf(projects[1], "video", { continuesPreviousShot: true, continuesPredictionId: video });
@@ -348,7 +348,7 @@ describe("what goes wrong with one that waits", () => {
     expect(await held()).toBe((before ?? 0) / 2);
   });
 
-  test("its video is canceled, and the shot before has another one → it continues that", async () => {
+  test("its video is canceled, and the previous shot has another one → it continues that", async () => {
     const { projects } = await addContinuingFilm(2);
     const [kept, canceled] = [await startVideo(projects[0]), await startVideo(projects[0])];
     const next = await startVideo(projects[1]);
@@ -384,7 +384,7 @@ describe("what goes wrong with one that waits", () => {
   });
 });
 
-test("the shot before has another aspect ratio → refused before it is priced", async () => {
+test("the previous shot has another aspect ratio → refused before it is priced", async () => {
   const { film, projects } = await addContinuingFilm(2);
   await asOwner("update_project", { project_id: projects[1], changes: { aspect_ratio: "9:16" } });
   const { estimate } = await asOwner<{ estimate: { shots: { error: { code: string } | null }[] } }>("estimate_film", {
@@ -392,6 +392,13 @@ test("the shot before has another aspect ratio → refused before it is priced",
   });
   expect(estimate.shots.map(({ error }) => error?.code)).toEqual([undefined, "unsupported_input"]);
   expect(await codeOf(startFilm(film))).toBe("unsupported_input");
+});
+
+test("first frames of a film → none for a shot whose video is made without one", async () => {
+  const film = await addFilm(db, world.owner);
+  const [made, without] = [await addShot(db, world.owner, film), await addShot(db, world.owner, film)];
+  await takeOf(made, "video", { firstFramePredictionId: null });
+  expect((await startFilm(film, { step: "first-frame" })).map(({ project_id }) => project_id)).toEqual([without]);
 });
 
 test("a shot that continues becomes the first of its film → it begins at a first frame of its own", async () => {
@@ -427,7 +434,7 @@ test("a video that another waits for → it and its project are not deleted; by 
   expect(await stateOf(second.id)).toMatchObject({ status: "failed", error_code: "previous_shot_failed" });
 });
 
-test("the picture on which a video ends → stays while it is named, and is removed with the video", async () => {
+test("the end image of a video → stays while it is named, and is removed with the video", async () => {
   const { projects } = await addContinuingFilm(2);
   const video = await takeOf(projects[0]);
   const path = await addReference(db, world.owner);
@@ -471,4 +478,34 @@ test("more than 500 wait → refused: a film has no more shots", async () => {
       cross join lateral jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'attempt', i)) c where p.id = ${second.id}`;
   });
   expect((await refusalOf(startVideo(projects[1]))).detail).toContain("At most 500 shots");
+});
+
+test("the price counts the pixels of the input → the model's ceiling is held, and the price once the end image is there", async () => {
+  const { film, projects } = await addContinuingFilm(3);
+  const lastFrame = await takeOf(projects[0], "first-frame");
+  await db.sql.begin(async (sql) => {
+    await sql`
+      update keyframe.models set cost_ceiling_micros = 2000000
+      where (step, model) in (select step, model from keyframe.step_defaults where step = 'video')`;
+    await sql`
+      insert into keyframe_private.model_prices (model, metric, price_usd, valid_from, source)
+      select model, 'input_megapixel', 0.01, '2020-01-01', 'test' from keyframe.step_defaults where step = 'video'`;
+  });
+  const { estimate } = await asOwner<{ estimate: { shots: Row[] } }>("estimate_film", { film_id: film, step: "video" });
+  const prices = estimate.shots.map(({ atMostMicros }) => atMostMicros);
+  expect(prices.slice(1)).toEqual([2_000_000, 2_000_000]);
+  const [first, second] = (await startFilm(film, { input: { lastFramePredictionId: lastFrame } })) as [Made, Made];
+  const holds = async () =>
+    (
+      await db.sql<{ most: number }[]>`
+        select most_micros::int as most from keyframe_private.provider_submits where prediction_id = ${second.id}`
+    )[0]?.most;
+  expect(await holds()).toBe(2_000_000);
+  const before = await held();
+  await succeed(first.id);
+  await work();
+  const after = await holds();
+  expect(after).toBeLessThan(2_000_000);
+  expect(await held()).toBeLessThanOrEqual((before ?? 0) - 2_000_000 + (after ?? 0));
+  expect(await stateOf(second.id)).toEqual(STARTED);
 });

@@ -72,9 +72,9 @@ test("another user's project, reference or frame → not_found, word for word as
 });
 
 test("a frame of any project of the owner and of either step → taken as the first or the last; for a last frame too", async () => {
-  const shotBefore = { ...world, project: await addProject(db, world.owner) };
-  const { id: end } = await frame("last-frame", "succeeded", shotBefore);
-  const { id: beginning } = await frame("first-frame", "succeeded", shotBefore);
+  const previousShot = { ...world, project: await addProject(db, world.owner) };
+  const { id: end } = await frame("last-frame", "succeeded", previousShot);
+  const { id: beginning } = await frame("first-frame", "succeeded", previousShot);
   const model = "kwaivgi/kling-v2.1";
   const both = await start(db, world, { step: "video", model, firstFrame: end, lastFrame: beginning });
   expect(both.prediction.input).toMatchObject({ firstFramePredictionId: end, lastFramePredictionId: beginning });

@@ -226,6 +226,9 @@ describe("what the shots of a film lack", () => {
       "frame_not_ready",
       undefined,
     ]);
+    const [video] = priced; // what one without a frame will cost is known, and not among the sums
+    expect(priced.map(({ atMostMicros }) => atMostMicros)).toEqual(shots.map(() => video?.atMostMicros));
+    expect(amounts.atMostMicros).toBe(3 * Number(video?.atMostMicros));
     const before = await has();
     const { message, detail } = await refusalOf(startFilm(videos));
     expect([message, detail]).toEqual(["frame_not_ready", expect.stringMatching(/shot 2, 4\..*first frame/)]);

@@ -63,6 +63,41 @@ describe("a start", () => {
     expect(input.durationSeconds).not.toBe(10);
   });
 
+  test("of a frame without references → has the project's image, if the model takes one; `[]` asks for none", async () => {
+    const image = await addReference(db, world.owner);
+    await change({ reference_image_path: image });
+    expect((await startFrame()).input).toMatchObject({ referenceImagePaths: [image] });
+    expect((await startFrame({ input: { referenceImagePaths: [] } })).input).toMatchObject({ referenceImagePaths: [] });
+    await plan({ "first-frame": { referenceImagePaths: [] } });
+    expect((await startFrame()).input).toMatchObject({ referenceImagePaths: [] });
+    const [film] = [await addFilm(db, world.owner)];
+    await change({ film_id: film, plan: { "first-frame": null } });
+    const step = { film_id: film, step: "first-frame" };
+    await db.sql`delete from keyframe.predictions`;
+    const { predictions } = await asOwner<{ predictions: { input: Row }[] }>("start_film", step);
+    expect(predictions[0]?.input).toMatchObject({ referenceImagePaths: [image] });
+  });
+
+  test("whose planned model takes no last frame, or makes no video without a first one → is made as the model can", async () => {
+    const first = await seedPrediction(db.sql, world, { status: "succeeded" });
+    await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    const startVideo = async () =>
+      (
+        await asOwner<{ prediction: Row & { input: Row } }>("start_prediction", {
+          project_id: world.project,
+          step: "video",
+        })
+      ).prediction.input;
+    await plan({ video: { model: "minimax/hailuo-2.3", lastFramePredictionId: null } });
+    expect(await startVideo()).toMatchObject({ firstFramePredictionId: first.id, lastFramePredictionId: null });
+    await plan({ video: { model: "minimax/hailuo-2.3" } });
+    expect(await startVideo()).toMatchObject({ firstFramePredictionId: first.id, lastFramePredictionId: null });
+    await plan({ video: { firstFramePredictionId: null } }); // by the default model, whose last frame needs a first one
+    expect(await startVideo()).toMatchObject({ firstFramePredictionId: null, lastFramePredictionId: null });
+    await plan({ video: { model: "kwaivgi/kling-v2.1", firstFramePredictionId: null, lastFramePredictionId: null } });
+    expect(await startVideo()).toMatchObject({ firstFramePredictionId: first.id });
+  });
+
   test("its estimate, a quote, a film's step and a row of the table editor → the same", async () => {
     await plan({ "first-frame": { model: SEEDED, prompt: "A pier in snow" } });
     const film = await addFilm(db, world.owner);

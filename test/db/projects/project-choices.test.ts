@@ -124,11 +124,6 @@ describe("a reference image of a project", () => {
     expect(await codeOf(change({ reference_image_path: "../secret" }))).toBe("invalid_request");
   });
 
-  test("→ is not used by a start that does not name it", async () => {
-    await change({ reference_image_path: await addReference(db, world.owner) });
-    expect((await start(db, world)).prediction.input.referenceImagePaths).toEqual([]);
-  });
-
   test("that no prediction uses → not removed as unused, however old; once its project is deleted → removed", async () => {
     const path = await addReference(db, world.owner);
     await change({ reference_image_path: path });

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { STEPS } from "../../../shared/contract/fields.ts";
+import { planOfStep } from "../../../shared/contract/projects.ts";
 import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
 import { isErrorCode } from "../../../shared/http/errors.ts";
 import { IMAGE_LIMIT_BYTES } from "../../../shared/api/http/request-body.ts";
@@ -29,4 +31,12 @@ test("the buckets' limits of a file → are those of the functions that fill the
     { id: "keyframe-outputs", bytes: MAX_OUTPUT_BYTES },
     { id: "projects", bytes: IMAGE_LIMIT_BYTES },
   ]);
+});
+
+test.each(STEPS)("the fields of a plan for the %s → are those of the contract", async (step) => {
+  const [row] = await db.sql<{ fields: string[] }[]>`select keyframe_private.planned_fields(${step}) as fields`;
+  const offered = Object.entries(planOfStep[step].shape).flatMap(([name, field]) =>
+    field.meta()?.description === "This step does not have this field." ? [] : [name],
+  );
+  expect(row?.fields.toSorted()).toEqual(offered.toSorted());
 });

@@ -106,8 +106,8 @@ const earlier = at(1, "succeeded");
 test.each<[words: string, timed: "latest" | "take", latest: Prediction, take: Prediction | null]>([
   ["Done", "latest", earlier, earlier],
   ["Failed", "latest", at(2, "failed"), null],
-  ["Ready, but the latest take failed", "take", at(2, "failed"), earlier],
-  ["Ready, but the latest take was canceled", "take", at(2, "canceled"), earlier],
+  ["Ready, but the latest attempt failed", "take", at(2, "failed"), earlier],
+  ["Ready, but the latest attempt was canceled", "take", at(2, "canceled"), earlier],
   ["Ready, but the latest take is not used", "take", at(2, "succeeded"), earlier],
   ["Starting", "latest", at(2, "starting"), earlier],
   ["Ready, but the latest take is hidden", "take", at(2, "succeeded", { hidden: true }), earlier],
@@ -143,7 +143,7 @@ describe("why a take is outdated", () => {
     expect(outdatedWords(project, frames, changed, false)).toBe(words);
   });
 
-  test("the shot before shows another video → said", () => {
+  test("the previous shot shows another video → said", () => {
     expect(outdatedWords(project, [], [], true)).toBe("The previous shot has changed, or shows another video.");
   });
 });

@@ -1,0 +1,67 @@
+import { useNavigate } from "react-router";
+import type { Film, FilmWithShots, KeyframeClient } from "../../../client/index.ts";
+import { copyOf, copyTitle, createShot, useDuplicate } from "../projects/create-shot.ts";
+import { useChangeFilm, useDeleteFilm } from "../queries/film-queries.ts";
+import { IconCopy, IconPencil, IconPlus, IconSend, IconTrash } from "../ui/icons.tsx";
+import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
+import { ShareFilm } from "./ShareFilm.tsx";
+
+/** Copies a film with its cast and its shots, as they are planned. Their takes are not copied. */
+async function copyFilm(keyframe: KeyframeClient, film: FilmWithShots, key: string): Promise<Film> {
+  const { title, description, elementIds, shots } = film;
+  const fields = { title: copyTitle(title), description, elementIds };
+  const copy = await keyframe.films.create(fields, { idempotencyKey: key });
+  for (const [at, shot] of shots.entries()) {
+    const { referenceImagePath } = shot;
+    const once = { idempotencyKey: `${key}-${at}` };
+    await createShot(keyframe, { ...copyOf(shot), filmId: copy.filmId }, once, { referenceImagePath });
+  }
+  return copy;
+}
+
+export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => void }) {
+  const navigate = useNavigate();
+  const change = useChangeFilm(film);
+  const duplicate = useDuplicate(
+    film.filmId,
+    film.title,
+    (keyframe, _version: string, { idempotencyKey }) => copyFilm(keyframe, film, idempotencyKey),
+    ({ filmId }) => void navigate(`/films/${filmId}`),
+  );
+  const removal = useDeleteFilm(film, () => void navigate("/films"));
+  return (
+    <ActionsMenu
+      variant="default"
+      size="lg"
+      aria-label="Actions for the film"
+      actions={[
+        { label: "Add a project", Icon: IconPlus, run: onAdd },
+        { label: "Share", Icon: IconSend, window: (opened) => <ShareFilm {...opened} film={film} /> },
+        {
+          label: "Rename",
+          Icon: IconPencil,
+          window: (opened) => (
+            <TitleWindow
+              {...opened}
+              noun="film"
+              initial={film.title}
+              saving={change}
+              onSubmit={(title) => change.mutate({ title }, { onSuccess: opened.onClose })}
+            />
+          ),
+        },
+        { label: "Duplicate", Icon: IconCopy, run: () => duplicate(film.updatedAt) },
+        {
+          label: "Delete",
+          Icon: IconTrash,
+          isDelete: true,
+          window: (opened) => (
+            <DeleteWindow {...opened} noun="film" removal={removal} onDelete={() => removal.mutate()}>
+              “{film.title}” will be deleted. Its shots stay, as projects without a film.
+            </DeleteWindow>
+          ),
+        },
+      ]}
+    />
+  );
+}
