@@ -1,10 +1,20 @@
 -- Whose request it is, and whose row.
 
--- For policies and what they call, none of which may raise: auth.uid() raises where the sub is no UUID, as in another service's sessions.
+-- For policies and what they call, none of which may raise: auth.jwt() raises where the claims are no JSON.
+create function keyframe_private.claims()
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return auth.jwt();
+exception when data_exception then
+  return null;
+end $$;
+comment on function keyframe_private.claims is 'The claims of the caller''s token; null without one.';
+
+-- auth.uid() raises where the sub is no UUID, as in another service's sessions.
 create function keyframe_private.caller_id()
-returns uuid language plpgsql stable set search_path = '' as $$
+returns uuid language plpgsql stable security definer set search_path = '' as $$
 declare
-  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), auth.jwt() ->> 'sub');
+  sub constant text := coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), keyframe_private.claims() ->> 'sub');
 begin
   return case when sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then sub::uuid end;
 end $$;
