@@ -18,7 +18,7 @@ Not checked here:
   npm run ok                           the workflow Release runs it again
   npm run chaos -- --scenarios all
   npm run bench -- --write
-  npm run test:runtimes, test:engines, test:mcp
+  npm test -- --mode runtimes, engines and mcp
   docs/first-run.md                    what needs accounts`;
 
 /** Returns what is wrong and what to do, or nothing when it holds. */

@@ -20,7 +20,7 @@ export async function said(
   return ended.said;
 }
 
-/** Once for all files of `npm run test:runtimes`. */
+/** Once for all files of `npm test -- --mode runtimes`. */
 export async function setup(): Promise<void> {
   if (existsSync(join(RUNTIMES_FOLDER, "node_modules"))) return;
   // Not `npm ci`: it refuses a lock file without an optional package that its registry does not have.
